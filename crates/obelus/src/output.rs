@@ -47,17 +47,19 @@ pub(crate) fn has_json() -> bool {
 /// Prints one JSON document.
 pub(crate) fn json(value: &Value) {
     HAS_JSON.store(true, Ordering::Relaxed);
-    answer(&value.to_string().chars().map(escaped).collect::<String>());
+    let (text, mut shown) = (value.to_string(), String::new());
+    text.chars().for_each(|c| push_escaped(c, &mut shown));
+    answer(&shown);
 }
 
-/// A character of a JSON document. JSON permits some characters that control a terminal. Beyond ASCII they occur only
+/// Adds a character of a JSON document. JSON permits some characters that control a terminal. Beyond ASCII they occur only
 /// in strings, where an escape means the same.
-fn escaped(c: char) -> String {
+fn push_escaped(c: char, into: &mut String) {
     let is_plain = c < '\u{7f}' || c.is_alphanumeric() || !obelus_kernel::visible(&c.to_string()).starts_with('\\');
-    if is_plain {
-        return c.to_string();
+    match is_plain {
+        true => into.push(c),
+        false => into.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
     }
-    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
 /// Prints a message for a person.
@@ -94,9 +96,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_from_outside_cannot_steer_the_terminal() {
+    fn outside_text_cannot_control_the_terminal() {
         assert_eq!(visible("ok\u{1b}[2J\u{202e}"), "ok\\u{1b}[2J\\u{202e}");
-        let escaped: String = "\u{7f}†ж\u{9b}\u{e0001}".chars().map(escaped).collect();
+        let mut escaped = String::new();
+        "\u{7f}†ж\u{9b}\u{e0001}".chars().for_each(|c| push_escaped(c, &mut escaped));
         assert_eq!(escaped, "\\u007f†ж\\u009b\\udb40\\udc01");
         assert_eq!(visible("Поставка\nокон\t1\n"), "Поставка\nокон\t1\n");
     }

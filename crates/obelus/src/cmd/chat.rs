@@ -5,6 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
+//! | `answers` | the answers to commands that only read |
 //! | `first_input` | the first line, by which an agent of several languages chooses one |
 //! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
 //! | `editor`, `keyboard` | the line editor; single keys, and a terminal that is closed |
@@ -19,9 +20,10 @@
 //!
 //! The texts are in `obelus-words`.
 
+pub(crate) mod answers;
 mod approve;
-mod commands;
-mod cost;
+pub(crate) mod commands;
+pub(crate) mod cost;
 mod editor;
 mod events;
 mod first_input;
@@ -219,8 +221,8 @@ fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> 
     ]
 }
 
-/// Opens the session, new or existing; none if the person left before there was one. With `is_alone` nobody can
-/// answer questions of running calls.
+/// Opens the session, new or existing; none if the person left before it was created. With `is_alone`, questions of
+/// running calls are declined, because no person can answer.
 async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSide) -> Result<Option<Opened>> {
     let connector = connector(&args.how.store, notices);
     let Some(id) = &args.how.session else {

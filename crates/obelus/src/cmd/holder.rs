@@ -123,11 +123,11 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     let (taken, handle, events) = match opened(host, &id).await {
         Ok(handle) => {
             let events = is_decision.then(|| handle.subscribe(None));
-            let told = match input_id {
+            let accepted = match input_id {
                 Some(input_id) => handle.with_id(input_id).tell(input).await,
                 None => handle.tell(input).await,
             };
-            (told, Some(handle), events)
+            (accepted, Some(handle), events)
         }
         Err(refused) => (Err(refused), None, None),
     };
@@ -293,8 +293,8 @@ fn hear_what_came(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMu
     while stream.get_ref().set_read_timeout(Some(CAME)).is_ok()
         && stream.read_line(&mut line).is_ok_and(|bytes| bytes > 0)
     {
-        let told: Option<Value> = serde_json::from_str(&line).ok();
-        if let Some(words) = told.as_ref().and_then(|told| told["came"].as_str()) {
+        let event: Option<Value> = serde_json::from_str(&line).ok();
+        if let Some(words) = event.as_ref().and_then(|event| event["came"].as_str()) {
             tell(words);
         }
         line.clear();
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dur_13_what_was_not_answered_is_asked_again_under_the_same_id() {
+    fn dur_13_an_unanswered_request_is_repeated_under_the_same_id() {
         let folder = std::env::temp_dir().join(format!("obelus-holder-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();

@@ -5,7 +5,7 @@ mod load;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use obelus_kernel::Rule;
-use obelus_kernel::plan::{self, Check, RunsFor, Simulation};
+use obelus_kernel::plan::{Check, RunsFor, Simulation};
 use obelus_runtime::SessionSpec;
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
     let dry = loaded.dry_run(loaded.spec.settings.mode);
     if args.json {
         let mut answer = loaded.to_json();
-        let kept = ["call", "tool", "verdict", "reasons", "by"];
-        let row = |call: &Value| kept.iter().filter_map(|name| Some((*name, call.get(*name)?.clone()))).collect();
+        let fields = ["call", "tool", "verdict", "reasons", "by"];
+        let row = |call: &Value| fields.iter().filter_map(|name| Some((*name, call.get(*name)?.clone()))).collect();
         answer["calls"] = dry.calls.iter().map(row).collect::<Vec<Value>>().into();
         output::json(&answer);
     } else {
@@ -122,10 +122,11 @@ fn to_json(check: &Check) -> Value {
             },
         })
     };
-    let edge = |edge: &plan::Edge| json!({"from": edge.from, "to": edge.to, "path": edge.path.to_string()});
+    let edges = check.graph.edges().iter();
+    let edges = edges.map(|edge| json!({"from": edge.from, "to": edge.to, "path": edge.path.to_string()}));
     json!({
         "nodes": check.calls.iter().enumerate().map(node).collect::<Vec<_>>(),
-        "edges": check.graph.edges().iter().map(edge).collect::<Vec<_>>(),
+        "edges": edges.collect::<Vec<_>>(),
         "waves": check.waves,
     })
 }

@@ -6,10 +6,11 @@
 //! | `copy` | a copy of a session, which is told like one of a store |
 //! | `answer` | answers, pause, resume, fork, rm |
 //! | `lifecycle` | export, consents, prune |
-//! | `talk` | a conversation, line by line |
+//! | `talk`, `chat_commands` | a conversation, line by line, and its commands |
 //! | `server_file` | the file by which a server is found beside its store |
 
 mod answer;
+mod chat_commands;
 mod copy;
 mod inspect;
 mod lifecycle;
@@ -107,7 +108,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
     }
 }
 
-/// A command that needs the store itself says so where a server is named.
+/// Reports that a command needs the store itself, if a server is named.
 fn at_the_store(server: &NoServer, command: &str) -> Result<Option<Exit>> {
     match server.server.is_some() || server.token_file.is_some() {
         true => Err(anyhow!(fill(words_of(None).serving.at_the_store, &[command]))),
@@ -115,7 +116,7 @@ fn at_the_store(server: &NoServer, command: &str) -> Result<Option<Exit>> {
     }
 }
 
-/// The client of the server that is named, or of the one that holds the store; none where there is none.
+/// The client of the named server, or of the server that holds the store; none if there is no such server.
 fn client(at: &ServerArgs, held: Option<&StoreArgs>) -> Result<Option<Client>> {
     let language = Some(words_of(None).language);
     if let Some(address) = &at.server {
@@ -178,7 +179,7 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
     })
 }
 
-/// A call that begins or ends, in the words of the server (ASK-7).
+/// The line for a call that begins or ends, as the server writes it (ASK-7).
 fn tell_step(event: &Value) {
     let Ok(step) = serde_json::from_value::<StepLine>(event["line"].clone()) else { return };
     let seen = |words: Option<String>| words.map(|words| visible(&words));
@@ -192,7 +193,7 @@ fn tell_step(event: &Value) {
     }
 }
 
-/// Tells the steps that follow from an input, until the turn has come to rest. What it came to; none if nothing has begun
+/// Prints the steps that follow from an input until the turn rests, and returns its result; none if nothing has begun
 /// or the session is paused.
 async fn followed(client: &Client, id: &str, after: &str) -> Result<Value> {
     let mut events = client.events(id, after).await?;
@@ -204,7 +205,7 @@ async fn followed(client: &Client, id: &str, after: &str) -> Result<Value> {
             event = events.next() => match event {
                 Some(event) => {
                     tell_step(&event);
-                    // Of a turn that has come to rest nothing more is told.
+                    // Later events of a turn that rests are not printed.
                     if turn.is_some() && text(&event, "event") == "rested" {
                         break;
                     }
@@ -221,7 +222,7 @@ async fn followed(client: &Client, id: &str, after: &str) -> Result<Value> {
     }
 }
 
-/// Waits until the turn of a session has come to rest; none if nothing has begun or the session is paused.
+/// Waits until the turn of a session rests; none if nothing has begun or the session is paused.
 async fn rested(client: &Client, id: &str) -> Result<Value> {
     let path = format!("/api/v1/sessions/{}/turn?timeout=600", obelus_channel::client::encoded(id));
     Ok(client.get(&path).await?)

@@ -182,8 +182,8 @@ async fn set_mode(handle: &SessionHandle, mode: Mode) -> Result<()> {
     if !is_at_rest {
         return Err(wrong(fill(words.starting.mode_under_way, &[handle.id(), now.name()]), words));
     }
-    let told = handle.set_mode(mode).await;
-    told.map_err(|refused| wrong(format!("--mode: {}", refused_in_words(&refused, None, words.language)), words))
+    let changed = handle.set_mode(mode).await;
+    changed.map_err(|refused| wrong(format!("--mode: {}", refused_in_words(&refused, None, words.language)), words))
 }
 
 /// Attaches pictures to the message that begins the turn.

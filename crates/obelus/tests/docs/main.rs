@@ -5,6 +5,7 @@
 
 mod document;
 mod output;
+mod recipe;
 mod schemas;
 mod shell;
 

@@ -16,7 +16,7 @@ fn busy(name: &str) -> Office {
 }
 
 #[test]
-fn a_session_of_a_server_is_shown_as_one_of_a_store() {
+fn sessions_of_a_server_and_of_a_store_are_shown_alike() {
     let office = busy("alike");
     let store = office.path("store");
     for args in [
@@ -43,19 +43,41 @@ fn a_session_of_a_server_is_shown_as_one_of_a_store() {
 }
 
 #[test]
-fn what_came_of_an_answer_is_told_at_once_and_an_edit_is_shown_before() {
+fn the_result_of_an_answer_is_shown_at_once_and_an_edit_is_previewed() {
     let office = busy("told");
     let answered = office.remote(&["answer", "s:q2", "edit", "--params", "{\"sum\": 7}"], "", 3);
     assert!(answered.contains("sum: 7   ✎ instead of 5"), "{answered}");
     assert!(answered.contains("▸ Change a deal") && answered.contains("✓ Change a deal: Windows"), "{answered}");
     let wrong = office.remote(&["answer", "s:q3", "edit", "--params", "{\"total\": 7}"], "", 2);
     assert!(wrong.contains("total"), "{wrong}");
-    let said = office.remote(&["chat", "--session", "s"], "/state\n", 3);
-    assert!(said.contains("obelus sessions show s --server"), "{said}");
 }
 
 #[test]
-fn consents_are_taken_back_and_sessions_pruned_and_carried_over_a_server() {
+fn commands_of_a_conversation_show_the_same_over_a_server_and_of_a_store() {
+    let office = busy("commands");
+    let said = |command: &str| office.remote(&["chat", "--session", "s"], &format!("{command}\n"), 3);
+    let state = said("/state");
+    assert!(state.contains("†state") && state.contains("Windows"), "{state}");
+    assert!(said("/plan").contains("Change a deal"), "{}", said("/plan"));
+    assert!(said("/why †state").contains("†state"), "{}", said("/why †state"));
+    assert!(said("/consents").contains("Nothing runs by standing consent."));
+    assert!(said("/cost").contains("the conversation: "), "{}", said("/cost"));
+    assert!(said("/mode").contains("Mode full"), "{}", said("/mode"));
+    let help = said("/help");
+    assert!(help.contains("/why †path") && help.contains("/stop") && !help.contains("/image"), "{help}");
+    let mode = said("/mode shadow");
+    assert!(mode.contains("--mode shadow") && said("/mode").contains("Mode full"), "{mode}");
+    assert!(said("/image a.png").contains("without --server"));
+    assert!(said("/approve q2").contains("only a person at a terminal"));
+    assert!(said("/pln").contains("Did you mean /plan?"));
+    assert!(said("/revoke c9").contains("c9"), "{}", said("/revoke c9"));
+    office.remote(&["chat", "--session", "s"], "/deny q2 not today\n", 0);
+    let inbox = office.remote(&["inbox", "--json"], "", 0);
+    assert!(!inbox.contains("s:q2"), "{inbox}");
+}
+
+#[test]
+fn consents_are_revoked_and_sessions_pruned_and_moved_through_a_server() {
     let office = busy("kept");
     let offered = office.remote(&["answer", "s:q2", "approve", "--also", "tool"], "", 3);
     let code = offered.split("--agreed ").nth(1).unwrap().trim();
@@ -92,14 +114,14 @@ fn consents_are_taken_back_and_sessions_pruned_and_carried_over_a_server() {
 }
 
 #[test]
-fn a_plan_is_exported_where_the_agents_files_are() {
+fn a_plan_is_exported_on_the_machine_with_the_agents_files() {
     let office = Office::open("plan");
     let said = office.remote(&["sessions", "export", "s", "--plan"], "", 2);
     assert!(said.contains("on the server's machine with --store"), "{said}");
 }
 
 #[test]
-fn what_needs_the_store_itself_says_what_to_do_instead() {
+fn commands_that_need_the_store_name_an_alternative() {
     let office = Office::open("store-only");
     for args in [
         &["sessions", "import", "s.jsonl"][..],

@@ -1,5 +1,6 @@
 //! `obelus serve` as a real process, over the loopback address.
 
+mod addresses;
 mod again;
 mod client;
 mod console;

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::client::{Server, obelus};
 
 #[test]
-fn a_client_goes_on_by_the_last_id_after_a_kill_and_misses_nothing() {
+fn a_client_resumes_by_its_last_id_after_a_kill_without_a_gap() {
     let server = Server::start("kill", &[]);
     let session = server.session("s");
     let mut events = server.stream(&session, "0-0");
@@ -35,7 +35,7 @@ fn a_client_goes_on_by_the_last_id_after_a_kill_and_misses_nothing() {
 }
 
 #[test]
-fn it_ends_in_good_order_when_it_is_told_to() {
+fn the_server_shuts_down_cleanly_on_a_signal() {
     let mut server = Server::start("term", &[]);
     let session = server.session("s");
     server.say(&session, "Milk");
@@ -58,4 +58,41 @@ fn commands_reach_the_sessions_through_the_server() {
     assert!(approved.status.success(), "{approved:?}");
     let turn = server.get("/api/v1/sessions/s/turn").json();
     assert!(turn["text"].as_str().unwrap().ends_with("Noted for Anna."), "{turn}");
+}
+
+/// How many sessions a server has restored.
+fn restored(server: &Server) -> u64 {
+    let metrics = server.get("/metrics").body;
+    let line = metrics.lines().find_map(|line| line.strip_prefix("obelus_sessions_restored_total "));
+    line.unwrap().parse().unwrap()
+}
+
+#[test]
+fn lists_of_idle_sessions_restore_none_of_them() {
+    let mut server = Server::start("lists", &[]);
+    for number in 0..12 {
+        let session = server.session(&format!("s{number}"));
+        if number % 3 > 0 {
+            server.say(&session, if number % 3 == 1 { "Milk" } else { "ask Anna to call the customer" });
+        }
+    }
+    let list = |server: &Server| server.get("/api/v1/sessions?limit=10").json();
+    let before = list(&server);
+    assert!(server.terminate());
+    let server = Server::over(server.store.clone(), &[]);
+    let first = restored(&server);
+    let after = list(&server);
+    assert_eq!(after, before, "the list is the same");
+    let rows = after["sessions"].as_array().unwrap();
+    let row = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap();
+    let shown = |id: &str| (row(id)["status"].clone(), row(id)["title"].clone(), row(id)["questions"].clone());
+    assert_eq!(shown("s11"), (json!("waiting"), json!("ask Anna to call the customer"), json!(1)));
+    assert_eq!(shown("s10"), (json!("done"), json!("Milk"), json!(0)));
+    assert_eq!(shown("s9"), (json!("new"), json!(null), json!(0)));
+    assert_eq!((rows.len(), &after["next"]), (10, &json!("s2")));
+    for status in ["idle", "interrupted"] {
+        let count = server.post("/threads/count", &json!({"status": status}));
+        assert_eq!(count.json(), json!(if status == "idle" { 8 } else { 4 }));
+    }
+    assert_eq!(restored(&server), first, "nothing was restored");
 }

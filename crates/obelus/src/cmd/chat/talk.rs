@@ -11,17 +11,16 @@ use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, Titles, refused_in_words, terms_in_words};
 use obelus_runtime::sessions::{InputId, NOT_DURABLE};
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
-use obelus_words::PhraseTable as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;
 use super::cost;
 use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
-use super::{outline, question};
+use super::{answers, question};
 use crate::cmd::people::{AT_TERMINAL, by_in_words};
-use crate::language::{Words, fill, mode_means};
-use crate::output::{BOLD, DIM, Exit};
+use crate::language::{Words, fill};
+use crate::output::{DIM, Exit};
 
 /// The time between two frames of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
@@ -285,9 +284,7 @@ impl Talk {
 
     /// The mode, and what it permits.
     pub(crate) async fn mode_lines(&self) -> Result<Vec<Line>> {
-        let mode = self.mode().await?;
-        let words = fill(self.phrases.chat.mode_is, &[mode.name(), mode_means(mode, self.phrases)]);
-        Ok(vec![Line::of(super::editor::colour(mode), words)])
+        Ok(answers::mode(self.mode().await?, self.phrases))
     }
 
     /// The output of a command that changes nothing.
@@ -314,32 +311,13 @@ impl Talk {
         if !steps.is_empty() {
             return Ok(steps);
         }
-        let planned = self.handle.inspect(|session| session.context().plan().map(|plan| plan.calls.clone())).await?;
-        let Some(calls) = planned.filter(|calls| !calls.is_empty()) else {
-            return Ok(vec![Line::of(DIM, self.phrases.chat.no_plan)]);
-        };
-        let screen = self.screen.lock();
-        let titles = screen.titles();
-        let title = |call: &serde_json::Value| titles.tool(call["_tool"].as_str().unwrap_or_default());
-        let line =
-            |(index, call): (usize, _)| Line::of(DIM, format!("{index:>2} · ")).shown(PLAIN, &title(call)).hanging(5);
-        Ok((1..).zip(calls.iter().map(|call| &**call)).map(line).collect())
+        let (titles, phrases) = (self.screen.lock().titles().clone(), self.phrases);
+        Ok(self.handle.inspect(move |session| answers::planned(session, &titles, phrases)).await?)
     }
 
     async fn state(&self) -> Result<Vec<Line>> {
-        let look = self.handle.inspect(|session| {
-            let views = session.context().views().filter(|(kind, _)| *kind != "error");
-            let views = views.filter_map(|(kind, view)| Some((kind.to_owned(), view.read(&[], None)?.into_owned())));
-            // The state includes what the session maintains: open questions, plans, confirmations.
-            let whole = |(kind, value)| if kind == "state" { (kind, session.state()) } else { (kind, value) };
-            views.map(whole).collect::<Vec<(String, serde_json::Value)>>()
-        });
-        let mut lines = Vec::new();
-        for (kind, value) in look.await? {
-            lines.push(Line::of(BOLD, format!("†{kind}")));
-            lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
-        }
-        Ok(if lines.is_empty() { vec![Line::of(DIM, self.phrases.chat.no_state)] } else { lines })
+        let phrases = self.phrases;
+        Ok(self.handle.inspect(move |session| answers::state(session, phrases)).await?)
     }
 
     /// The standing consents that may be given along with an approval, with their texts.
@@ -355,18 +333,14 @@ impl Talk {
     /// The standing consents.
     async fn consents(&self) -> Result<Vec<Line>> {
         let phrases = self.phrases;
-        let lines = self.handle.inspect(move |session| super::super::people::consent_lines(session, phrases)).await?;
-        Ok(match lines.is_empty() {
-            true => vec![Line::of(DIM, phrases.chat.no_consents)],
-            false => lines.iter().map(|line| Line::new().shown(PLAIN, line).hanging(4)).collect(),
-        })
+        Ok(self.handle.inspect(move |session| answers::consents(session, phrases)).await?)
     }
 
     /// Revokes a standing consent.
     pub(crate) async fn revoke(&self, number: u64) {
-        let told = self.handle.revoke(number, AT_TERMINAL).await;
+        let revoked = self.handle.revoke(number, AT_TERMINAL).await;
         let mut screen = self.screen.lock();
-        match told {
+        match revoked {
             Ok(()) => screen.note(&fill(self.phrases.chat.revoked, &[&format!("c{number}")])),
             Err(refused) => screen.complain(&refused_in_words(&refused, None, self.phrases.language)),
         }
@@ -411,22 +385,15 @@ impl Talk {
     }
 
     fn help(&self) -> Vec<Line> {
-        let line = |row: &str| {
-            let (name, words) = row.rsplit_once('|').unwrap_or((row, ""));
-            Line::of(PLAIN, "  ").own(BOLD, format!("{name:<26}")).own(DIM, words).hanging(28)
-        };
-        let mut lines: Vec<Line> = self.phrases.help.all().into_iter().map(line).collect();
+        let mut lines = answers::help(&answers::help_rows(self.phrases));
         lines.push(Line::new());
         lines.push(Line::of(PLAIN, "  ").own(DIM, self.phrases.chat.help_keys).hanging(2));
         lines
     }
 
     async fn why(&self, path: &Path) -> Result<Vec<Line>> {
-        let path = path.to_string();
-        Ok(match self.handle.inspect(move |session| session.why(&path, None)).await? {
-            Ok(why) => super::why::lines(&why, self.screen.lock().titles(), self.phrases, false),
-            Err(fault) => vec![Line::new().shown(PLAIN, &fault.to_string())],
-        })
+        let (path, titles, phrases) = (path.clone(), self.screen.lock().titles().clone(), self.phrases);
+        Ok(self.handle.inspect(move |session| answers::why(session, &path, &titles, phrases)).await?)
     }
 
     /// The latest messages of both sides, for a person who comes back.

@@ -16,9 +16,9 @@ const MOST: usize = 160;
 /// The chain of writes behind a value, one line each; earlier writes are indented further. With `has_places` each
 /// names its message and path.
 pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Words, has_places: bool) -> Vec<Line> {
-    let mut told = ProvenanceLines { titles, phrases, has_places, lines: Vec::new() };
-    told.place(why, 0, "");
-    told.lines
+    let mut writer = ProvenanceLines { titles, phrases, has_places, lines: Vec::new() };
+    writer.place(why, 0, "");
+    writer.lines
 }
 
 struct ProvenanceLines<'a> {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_traced_to_whoever_said_it() {
+    fn a_value_is_traced_to_its_source() {
         let context = Context::from_value(json!([
             {"type": "input", "data": {"sum": 5}},
             {"type": "state", "data": {"x": "a\u{1b}b"}, "_call": {"_tool": "open_page", "fields": {"OPPORTUNITY": "†input.sum"}, "_outputPath": "†state"}},

@@ -26,11 +26,11 @@ pub(super) async fn answer(
         false => row["digest"].clone(),
     };
     body["digest"] = digest.map_or(shown, Value::from);
-    let taken = client.post(&format!("{path}/answer"), &body).await?;
-    finish(client, text(&row, "session"), text(&taken, "event"), as_json).await
+    let accepted = client.post(&format!("{path}/answer"), &body).await?;
+    finish(client, text(&row, "session"), text(&accepted, "event"), as_json).await
 }
 
-/// Shows a call as an edit makes it, before it runs so (ASK-3); the digest of what is shown.
+/// Shows an edited call before it runs (ASK-3), and returns the digest of the shown question.
 async fn show_edit(client: &Client, path: &str, params: &Value, as_json: bool) -> Result<Value> {
     let preview = client.post(&format!("{path}/preview"), &json!({"params": params})).await?;
     let problems = preview["problems"].as_array().into_iter().flatten();
@@ -85,7 +85,7 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     }))
 }
 
-/// Waits for the turn, and prints what it came to.
+/// Waits for the turn, and prints its result.
 async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> Result<Exit> {
     let turn = match as_json || after.is_empty() {
         true => rested(client, session).await?,
@@ -109,8 +109,8 @@ pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
 }
 
 pub(super) async fn resume(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
-    let taken = client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
-    finish(client, id, text(&taken, "event"), as_json).await
+    let accepted = client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
+    finish(client, id, text(&accepted, "event"), as_json).await
 }
 
 pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
@@ -123,7 +123,7 @@ pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) 
     Ok(Exit::Done)
 }
 
-/// Removes a session; one with open questions only if that is meant.
+/// Removes a session. One with open questions is removed only with `--yes`.
 pub(super) async fn remove(client: &Client, id: &str, is_meant: bool) -> Result<Exit> {
     if !is_meant {
         let rows = client.get("/api/v1/questions").await?;

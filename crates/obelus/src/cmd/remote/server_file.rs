@@ -43,12 +43,12 @@ impl Drop for ServerFile {
 
 /// The address and token of a store's server. The file of a killed server is ignored, because its port may be reused.
 pub(super) fn find(folder: &Path) -> Option<(String, Secret)> {
-    let said: Value = serde_json::from_str(&read_text(&folder.join(FILE)).ok()?).ok()?;
+    let file: Value = serde_json::from_str(&read_text(&folder.join(FILE)).ok()?).ok()?;
     // The lock file names the process that holds the store.
     let holder = read_text(&folder.join("lock")).ok()?;
-    if holder.split(' ').nth(1) != Some(said["process"].as_u64()?.to_string().as_str()) {
+    if holder.split(' ').nth(1) != Some(file["process"].as_u64()?.to_string().as_str()) {
         return None;
     }
-    let token = read_text(Path::new(said["token_file"].as_str()?)).ok()?;
-    Some((said["address"].as_str()?.to_owned(), Secret::new(token.trim())))
+    let token = read_text(Path::new(file["token_file"].as_str()?)).ok()?;
+    Some((file["address"].as_str()?.to_owned(), Secret::new(token.trim())))
 }

@@ -17,14 +17,14 @@ use crate::language::{chosen, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
 /// A conversation.
-struct Remote<'a> {
-    client: &'a Client,
-    session: String,
+pub(super) struct Remote<'a> {
+    pub(super) client: &'a Client,
+    pub(super) session: String,
     lines: mpsc::Receiver<std::io::Result<String>>,
-    is_terminal: bool,
+    pub(super) is_terminal: bool,
     /// Whether the person has left.
-    is_over: bool,
-    phrases: &'static crate::language::Words,
+    pub(super) is_over: bool,
+    pub(super) phrases: &'static crate::language::Words,
 }
 
 pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
@@ -46,17 +46,12 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     let words = fill(phrases.serving.talks, &[&remote.session, client.address()]);
     output::note(&format!("{DIM}{}{DIM:#}", visible(&words)));
     // Open questions are asked first.
-    let known = client.get(&remote.path("")).await?;
-    let mut ended = remote.ask(ids(&known["questions"], "id")).await?;
+    let mut ended = remote.ask_open().await?;
     while !remote.is_over {
         let Some(line) = remote.next_line(&mut first, &prompt).await? else { break };
         match line.trim() {
             "" => {}
-            "/inbox" => {
-                let known = client.get(&remote.path("")).await?;
-                ended = remote.ask(ids(&known["questions"], "id")).await?;
-            }
-            words if words.starts_with('/') => remote.command(words).await?,
+            words if words.starts_with('/') => ended = remote.command(words).await?.unwrap_or(ended),
             words => ended = remote.say(words).await?,
         }
     }
@@ -74,8 +69,8 @@ async fn known(client: &Client, args: &Chat) -> Result<Option<String>> {
 
 /// Creates a session, in the language of the first message unless another is named.
 async fn create(client: &Client, args: &Chat, first: Option<&str>) -> Result<String> {
-    let said = first.filter(|line| !line.starts_with('/'));
-    let language = wanted(said).unwrap_or_else(|| language().code());
+    let message = first.filter(|line| !line.starts_with('/'));
+    let language = wanted(message).unwrap_or_else(|| language().code());
     let mut new = json!({"agent": args.agent.as_deref().unwrap_or("crm"), "lang": language});
     if let Some(id) = &args.how.session {
         new["id"] = id.as_str().into();
@@ -93,34 +88,31 @@ async fn create(client: &Client, args: &Chat, first: Option<&str>) -> Result<Str
 }
 
 impl Remote<'_> {
-    fn path(&self, rest: &str) -> String {
+    pub(super) fn path(&self, rest: &str) -> String {
         format!("/api/v1/sessions/{}{rest}", encoded(&self.session))
     }
 
-    /// Runs a command.
-    async fn command(&mut self, words: &str) -> Result<()> {
-        match words {
-            "/quit" | "/exit" => self.is_over = true,
-            "/stop" => drop(self.client.post(&self.path("/stop"), &json!({})).await?),
-            _ => {
-                let (id, server) = (visible(&self.session), self.client.address());
-                output::note(&fill(self.phrases.serving.remote_commands, &[&id, server, &id, server]));
-            }
-        }
-        Ok(())
+    pub(super) fn question_path(&self, id: &str) -> String {
+        format!("/api/v1/questions/{}", encoded(id))
+    }
+
+    /// Asks the open questions.
+    pub(super) async fn ask_open(&mut self) -> Result<Exit> {
+        let known = self.client.get(&self.path("")).await?;
+        self.ask(ids(&known["questions"], "id")).await
     }
 
     /// Sends a message, shows the consequences, and asks questions.
     async fn say(&mut self, words: &str) -> Result<Exit> {
-        let taken = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
-        let turn = self.follow(text(&taken, "event")).await?;
+        let accepted = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
+        let turn = self.follow(text(&accepted, "event")).await?;
         self.came_to(&turn).await
     }
 
     /// Shows events until the turn rests. Ctrl-C stops it.
-    async fn follow(&mut self, after: &str) -> Result<Value> {
+    pub(super) async fn follow(&mut self, after: &str) -> Result<Value> {
         let mut after = after.to_owned();
-        let mut said: Vec<String> = Vec::new();
+        let mut shown: Vec<String> = Vec::new();
         'again: loop {
             let mut events = self.client.events(&self.session, &after).await?;
             loop {
@@ -128,7 +120,7 @@ impl Remote<'_> {
                 match text(&event, "event") {
                     "agent_said" => {
                         output::answer(&visible(text(&event, "text")));
-                        said.push(text(&event, "text").to_owned());
+                        shown.push(text(&event, "text").to_owned());
                     }
                     "call_began" | "call_ended" => tell_step(&event),
                     "rested" => break 'again,
@@ -141,7 +133,7 @@ impl Remote<'_> {
             }
         }
         let turn = rested(self.client, &self.session).await?;
-        tell_rest(&turn, &said);
+        tell_rest(&turn, &shown);
         Ok(turn)
     }
 
@@ -156,7 +148,7 @@ impl Remote<'_> {
         }
     }
 
-    async fn came_to(&mut self, turn: &Value) -> Result<Exit> {
+    pub(super) async fn came_to(&mut self, turn: &Value) -> Result<Exit> {
         match text(turn, "ends") {
             "waiting" => {
                 let waiting = turn["waiting"].as_array().into_iter().flatten();
@@ -169,9 +161,9 @@ impl Remote<'_> {
     }
 
     /// Asks questions, one after the other, until one stays open or none is left.
-    async fn ask(&mut self, mut waiting: Vec<String>) -> Result<Exit> {
+    pub(super) async fn ask(&mut self, mut waiting: Vec<String>) -> Result<Exit> {
         while let Some(id) = waiting.first().cloned() {
-            let path = format!("/api/v1/questions/{}", encoded(&id));
+            let path = self.question_path(&id);
             let row = self.client.get(&path).await?;
             super::inspect::tell_question(self.client, &row);
             if !self.is_terminal {
@@ -184,17 +176,16 @@ impl Remote<'_> {
                 return Ok(Exit::Waiting);
             };
             if typed.trim().starts_with('/') {
-                self.command(typed.trim()).await?;
-                return Ok(Exit::Waiting);
+                return Ok(self.command(typed.trim()).await?.unwrap_or(Exit::Waiting));
             }
-            // Other input is asked for again, so that nobody decides by accident.
+            // Other input is requested again, so that a decision is never an accident.
             let Some(mut body) = decision(typed.trim(), &row) else {
                 output::warning(words.remote_unclear);
                 continue;
             };
             body["digest"] = row["digest"].clone();
-            let taken = match self.client.post(&format!("{path}/answer"), &body).await {
-                Ok(taken) => taken,
+            let accepted = match self.client.post(&format!("{path}/answer"), &body).await {
+                Ok(accepted) => accepted,
                 // It was answered elsewhere, or the answer is invalid: show it again.
                 Err(ClientError::Refused { message, .. }) => {
                     output::warning(&message);
@@ -204,7 +195,7 @@ impl Remote<'_> {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let turn = self.follow(text(&taken, "event")).await?;
+            let turn = self.follow(text(&accepted, "event")).await?;
             waiting =
                 turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         }
@@ -260,7 +251,7 @@ fn ids(rows: &Value, name: &str) -> Vec<String> {
     rows.as_array().into_iter().flatten().filter_map(|row| row[name].as_str().map(str::to_owned)).collect()
 }
 
-/// What a turn came to, without the words that were shown as they came.
+/// The result of a turn, without the text that was already streamed.
 fn tell_rest(turn: &Value, said: &[String]) {
     let mut rest = text(turn, "text");
     for words in turn["said"].as_array().into_iter().flatten().filter_map(Value::as_str) {

@@ -213,9 +213,9 @@ impl Watch {
     /// Gives the session an input, and waits until the turn rests. A refusal is in the session's language.
     async fn tell(&mut self, input: Input) -> Result<Option<Reply>> {
         let handle = self.handle.clone();
-        let told = self.until(told(&handle, input)).await;
+        let accepted = self.until(told(&handle, input)).await;
         let language = self.look.phrases.language;
-        told.map_err(|refused| {
+        accepted.map_err(|refused| {
             let words = refused_in_words(&refused, None, language);
             Declined { code: refused.code.to_owned(), words, language }.into()
         })

@@ -28,7 +28,7 @@ impl Shown {
     /// Shows an event. `elsewhere` is the session, if it can be answered elsewhere but not here.
     pub(super) fn event(self, event: &EventBody, look: &Narrator, begun: &mut RunningCalls, elsewhere: Option<&str>) {
         match (self.as_json, event) {
-            // Programs too must be told that edits were refused.
+            // Programs that read the output must also learn that edits were refused.
             (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
             (true, _) => {}
             (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. }) => {
@@ -132,8 +132,9 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
     // A person at the terminal has already seen steps, text and questions.
     let is_seen = shown.has_people();
     if shown.is_plan {
-        for outcome in outcomes(session, reply) {
-            output::answer(&outcome.line(session, language));
+        let lines: Vec<String> = outcomes(session, reply).iter().map(|call| call.line(session, language)).collect();
+        if !lines.is_empty() {
+            output::answer(&lines.join("\n"));
         }
     } else if !is_seen {
         for line in undone(session, reply, language) {

@@ -53,9 +53,9 @@ fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
     let Some(store) = lifecycle::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
-        let told = handle.with_id(InputId::drawn()).tell(input).await;
+        let revoked = handle.with_id(InputId::drawn()).tell(input).await;
         host.close().await;
-        Ok(told?)
+        Ok(revoked?)
     })?;
     output::note(&fill(phrases_for(at, id).chat.revoked, &[&format!("c{number}")]));
     Ok(Exit::Done)

@@ -89,8 +89,10 @@ impl Listed {
     fn of(store: &SqliteStore, row: SessionRow) -> Self {
         let agent = agent_of(store, &row.id);
         // An unreadable session is listed as such.
-        let status =
-            read(store, &row.id, None).map_or(SessionStatus::Unreadable, |session| SessionStatus::of(&session));
+        let status = match store.summary(&row.id) {
+            Ok(Some(summary)) => summary.status,
+            _ => read(store, &row.id, None).map_or(SessionStatus::Unreadable, |session| SessionStatus::of(&session)),
+        };
         Self { row, agent, status }
     }
 

@@ -1,0 +1,89 @@
+//! The answers to commands that only read, made from a session: in this process, or a copy of a server's.
+
+use obelus_kernel::Path;
+use obelus_kernel::session::{Mode, Session};
+use obelus_runtime::Language;
+use obelus_runtime::people::Titles;
+use obelus_runtime::sessions::StepView;
+use obelus_words::PhraseTable as _;
+
+use super::editor::colour;
+use super::outline;
+use super::steps::{StepContext, Steps};
+use super::text::{Line, PLAIN};
+use super::why;
+use crate::cmd::people;
+use crate::language::{Words, fill, mode_means};
+use crate::output::{BOLD, DIM};
+
+/// `/state`: what the agent remembers.
+pub(crate) fn state(session: &Session, phrases: &Words) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (kind, view) in session.context().views().filter(|(kind, _)| *kind != "error") {
+        let Some(value) = view.read(&[], None) else { continue };
+        // The state includes what the session maintains: open questions, plans, confirmations.
+        let value = if kind == "state" { session.state() } else { value.into_owned() };
+        lines.push(Line::of(BOLD, format!("†{kind}")));
+        lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
+    }
+    if lines.is_empty() { vec![Line::of(DIM, phrases.chat.no_state)] } else { lines }
+}
+
+/// `/consents`: the standing consents.
+pub(crate) fn consents(session: &Session, phrases: &Words) -> Vec<Line> {
+    let lines = people::consent_lines(session, phrases);
+    match lines.is_empty() {
+        true => vec![Line::of(DIM, phrases.chat.no_consents)],
+        false => lines.iter().map(|line| Line::new().shown(PLAIN, line).hanging(4)).collect(),
+    }
+}
+
+/// `/mode`: the mode, and what it permits.
+pub(crate) fn mode(mode: Mode, phrases: &Words) -> Vec<Line> {
+    vec![Line::of(colour(mode), fill(phrases.chat.mode_is, &[mode.name(), mode_means(mode, phrases)]))]
+}
+
+/// `/why`: where a value comes from.
+pub(crate) fn why(session: &Session, path: &Path, titles: &Titles, phrases: &Words) -> Vec<Line> {
+    match session.why(&path.to_string(), None) {
+        Ok(why) => why::lines(&why, titles, phrases, false),
+        Err(fault) => vec![Line::new().shown(PLAIN, &fault.to_string())],
+    }
+}
+
+/// `/plan` before its first step: the planned calls.
+pub(crate) fn planned(session: &Session, titles: &Titles, phrases: &Words) -> Vec<Line> {
+    let calls = session.context().plan().map(|plan| plan.calls.clone()).unwrap_or_default();
+    if calls.is_empty() {
+        return vec![Line::of(DIM, phrases.chat.no_plan)];
+    }
+    let title = |call: &serde_json::Value| titles.tool(call["_tool"].as_str().unwrap_or_default());
+    let line =
+        |(index, call): (usize, _)| Line::of(DIM, format!("{index:>2} · ")).shown(PLAIN, &title(call)).hanging(5);
+    (1..).zip(calls.iter().map(|call| &**call)).map(line).collect()
+}
+
+/// `/plan` of a session whose events were not followed: its calls with their statuses.
+pub(crate) fn plan(session: &Session, titles: &Titles, phrases: &Words) -> Vec<Line> {
+    let look = StepContext { phrases, titles, mode: session.settings().mode };
+    let mut steps = Steps::default();
+    steps.see(&StepView::all(session, Language::named(Some(phrases.code))), &look);
+    match steps.all(&look) {
+        none if none.is_empty() => planned(session, titles, phrases),
+        lines => lines,
+    }
+}
+
+/// `/help`: rows of a name and its meaning.
+pub(crate) fn help(rows: &[&str]) -> Vec<Line> {
+    let line = |row: &&str| {
+        let (name, words) = row.rsplit_once('|').unwrap_or((row, ""));
+        Line::of(PLAIN, "  ").own(BOLD, format!("{name:<26}")).own(DIM, words).hanging(28)
+    };
+    rows.iter().map(line).collect()
+}
+
+/// The rows of `/help` for the commands of a chat.
+pub(crate) fn help_rows(phrases: &Words) -> Vec<&'static str> {
+    phrases.help.all()
+}

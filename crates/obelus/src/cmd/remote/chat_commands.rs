@@ -1,0 +1,109 @@
+//! The commands of a conversation with a session of a server: the same as in this process, where the API can serve them.
+
+use anyhow::Result;
+use obelus_channel::client::ClientError;
+use obelus_kernel::session::Session;
+use obelus_runtime::people::Titles;
+use serde_json::json;
+
+use super::copy::SessionCopy;
+use super::talk::Remote;
+use super::text;
+use crate::cmd::chat::commands::{Command, parse};
+use crate::cmd::chat::{Line, answers, cost};
+use crate::cmd::sessions::inspect;
+use crate::language::fill;
+use crate::output::{self, Exit};
+
+impl Remote<'_> {
+    /// Runs a command. Returns how the conversation stands, if the command went on with it.
+    pub(super) async fn command(&mut self, words: &str) -> Result<Option<Exit>> {
+        if words == "/stop" {
+            self.client.post(&self.path("/stop"), &json!({})).await?;
+            return Ok(None);
+        }
+        match parse(words, self.phrases) {
+            None => Ok(None),
+            Some(Err(problem)) => {
+                output::warning(&problem);
+                Ok(None)
+            }
+            Some(Ok(command)) => match Box::pin(self.run(command)).await {
+                // What the server refuses ends no conversation.
+                Err(error) => match error.downcast::<ClientError>() {
+                    Ok(ClientError::Refused { message, .. }) => {
+                        output::warning(&message);
+                        Ok(None)
+                    }
+                    Ok(error) => Err(error.into()),
+                    Err(error) => Err(error),
+                },
+                done => done,
+            },
+        }
+    }
+
+    async fn run(&mut self, command: Command) -> Result<Option<Exit>> {
+        let serving = &self.phrases.serving;
+        match command {
+            Command::Quit => self.is_over = true,
+            Command::Inbox => return self.ask_open().await.map(Some),
+            Command::Approve(_) if !self.is_terminal => {
+                output::warning(&fill(self.phrases.errors.needs_terminal, &["/approve"]));
+            }
+            // It is shown, and approved by the answer to what is shown.
+            Command::Approve(id) => return self.ask(vec![self.question_id(&id)]).await.map(Some),
+            Command::Deny(id, reason) => {
+                let reason = reason.unwrap_or_else(|| self.phrases.ask.no_reason.to_owned());
+                let path = self.question_path(&self.question_id(&id));
+                let denied = json!({"decision": "deny", "reason": reason});
+                let taken = self.client.post(&format!("{path}/answer"), &denied).await?;
+                let turn = self.follow(text(&taken, "event")).await?;
+                return self.came_to(&turn).await.map(Some);
+            }
+            Command::Revoke(number) => {
+                self.client.delete(&self.path(&format!("/consents/c{number}"))).await?;
+                output::note(&fill(self.phrases.chat.revoked, &[&format!("c{number}")]));
+            }
+            Command::Mode(Some(mode)) => {
+                output::warning(&fill(serving.remote_mode, &[self.client.address(), mode.name()]));
+            }
+            Command::Image(_) => output::warning(serving.remote_image),
+            Command::Help => {
+                let rows = answers::help_rows(self.phrases).into_iter().filter(|row| !row.starts_with("/image"));
+                let rows: Vec<&str> = rows.chain([serving.remote_stop]).collect();
+                show(&answers::help(&rows));
+            }
+            command => {
+                let copy = SessionCopy::of(self.client, &self.session).await?;
+                let session = inspect::read(&copy.store, &self.session, None)?;
+                show(&self.answer(&command, &session));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The answer to a command that only reads.
+    fn answer(&self, command: &Command, session: &Session) -> Vec<Line> {
+        let phrases = self.phrases;
+        let titles = Titles::of(session.context(), phrases.code);
+        match command {
+            Command::Plan => answers::plan(session, &titles, phrases),
+            Command::State => answers::state(session, phrases),
+            Command::Consents => answers::consents(session, phrases),
+            Command::Cost => cost::lines(session.spent(), phrases),
+            Command::Why(path) => answers::why(session, path, &titles, phrases),
+            Command::Mode(_) => answers::mode(session.settings().mode, phrases),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The id of a question as the API has it; a person may leave out the session.
+    fn question_id(&self, id: &str) -> String {
+        if id.contains(':') { id.to_owned() } else { format!("{}:{id}", self.session) }
+    }
+}
+
+fn show(lines: &[Line]) {
+    lines.iter().for_each(|line| output::answer(&line.styled()));
+}
