@@ -36,14 +36,14 @@ test('opening a session of thousands of events replays its journal once, and its
   const page = await world.page();
   const began = Date.now();
   await world.open(page, 's', 'long', 'chat');
-  await page.getByText(`Counted: line ${MESSAGES}.`).waitFor();
+  await page.locator('.chat .items').getByText(`Counted: line ${MESSAGES}.`).waitFor();
   t.diagnostic(`opened in ${Date.now() - began} ms`);
   await page.locator('article.question').first().waitFor();
   for (const tab of ['Timeline', 'State', 'Log', 'Plan', 'Chat']) {
     await page.getByRole('link', { name: tab, exact: true }).click();
     await page.locator('.body p[role=status].quiet').waitFor({ state: 'hidden' });
   }
-  await page.getByText(`Counted: line ${MESSAGES}.`).waitFor();
+  await page.locator('.chat .items').getByText(`Counted: line ${MESSAGES}.`).waitFor();
   const count = (await replayed()) - before;
   t.diagnostic(`${records} records, ${count} replayed`);
   assert.ok(records > 1000, `${records} records`);
@@ -57,7 +57,7 @@ test('a question above what is read grows as it is loaded, and does not move wha
   const held = [];
   await page.route(/\/questions\/long%3Aq\d/, (route) => held.push(route));
   await world.open(page, 's', 'long', 'chat');
-  await page.getByText(`Counted: line ${MESSAGES}.`).waitFor();
+  await page.locator('.chat .items').getByText(`Counted: line ${MESSAGES}.`).waitFor();
   const before = await page.evaluate(async () => {
     const scroller = document.querySelector('.chat .scroll');
     const frame = () => new Promise((done) => requestAnimationFrame(() => done()));
