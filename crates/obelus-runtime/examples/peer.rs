@@ -2,7 +2,7 @@
 //!
 //! | figure | what it does |
 //! |---|---|
-//! | `steps N ROUNDS` | a chain of N durable steps |
+//! | `steps N ROUNDS EFFECT` | a chain of N durable steps that read or create something |
 //! | `thread MESSAGES` | a durable conversation that grows to this many messages |
 //! | `kill STEP STEPS` | a chain of steps with effects; the process is killed in STEP, after its effect |
 //! | `resume STEPS` | continues after that, and counts repeated effects |
@@ -32,7 +32,7 @@ fn main() {
     let number = |at: usize| args.get(at).and_then(|n| n.parse().ok()).expect("a number");
     let folder = PathBuf::from(args.get(1).expect("a folder"));
     match args.first().map(String::as_str) {
-        Some("steps") => steps(&folder, number(2), number(3)),
+        Some("steps") => steps(&folder, number(2), number(3), args.get(4).expect("an effect")),
         Some("thread") => thread(&folder, number(2)),
         Some("kill") => kill(&folder, number(2), number(3)),
         Some("resume") => resume(&folder, number(2)),
@@ -99,15 +99,15 @@ async fn rest(handle: &SessionHandle) {
     assert_eq!(reply.ends, TurnEnd::Output);
 }
 
-/// Durable steps, each synced before the next begins.
-fn steps(folder: &Path, count: usize, rounds: usize) {
+/// Durable steps. One with an effect is synced before the next begins.
+fn steps(folder: &Path, count: usize, rounds: usize, effect: &str) {
     let runtime = runtime();
     let round = |_| {
         let store = fresh(folder);
         let mut activities = Activities::new();
         activities.register("step", |work| async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) + 1)) });
         let host = host(&store, Connections::new(activities));
-        let handle = runtime.block_on(host.create("s", chain(count, "create"))).expect("a session");
+        let handle = runtime.block_on(host.create("s", chain(count, effect))).expect("a session");
         let took = cpu_us(|| runtime.block_on(run(&handle)));
         assert_eq!(store.records("s").expect("a count"), count as u64 + 1);
         took / count as f64

@@ -1,8 +1,8 @@
 //! The actor of a session: one task that owns the kernel's [`Session`], journals its inputs, and performs its tasks.
 //!
 //! For each batch of inputs: the session takes them, its tasks are collected, the records become durable, and only
-//! then is anything performed, published or answered (DUR-2, DUR-3). If the records cannot be written, the session in
-//! memory is discarded and restored from its store.
+//! then is anything performed, published or answered (DUR-2, DUR-3). Only reads may start earlier, because they may be
+//! repeated. If the records cannot be written, the session in memory is discarded and restored from its store.
 //!
 //! # Layout
 //!

@@ -73,20 +73,24 @@ fn durable(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
     for round in 1..=run.rounds() {
         run.say(&format!("durable chains, round {round} of {}", run.rounds()));
         let theirs = peer.figures(&["steps", "loop", &list(&SIZES), "3", &folder])?;
-        let mut ours = super::Figures::new();
-        for size in SIZES {
-            ours.extend(figures(Command::new(&program).args(["steps", &folder, &size.to_string(), "5"]))?);
+        let mut ours = [super::Figures::new(), super::Figures::new()];
+        for (ours, effect) in ours.iter_mut().zip(["read", "create"]) {
+            for size in SIZES {
+                ours.extend(figures(Command::new(&program).args(["steps", &folder, &size.to_string(), "5", effect]))?);
+            }
         }
         rounds.push((ours, theirs));
     }
-    let row = |size: usize| {
+    let row = |at: usize, what: &str, size: usize| {
         let key = size.to_string();
-        let ours = median(rounds.iter().map(|(ours, _)| ours[&key]).collect());
+        let ours = median(rounds.iter().map(|(ours, _)| ours[at][&key]).collect());
         let theirs = median(rounds.iter().map(|(_, theirs)| theirs[&key]).collect());
-        let name = format!("a durable step, of {}", super::grouped(size as u64));
+        let name = format!("a durable step {what}, of {}", super::grouped(size as u64));
         step_row(name, ours, "LangGraph, SQLite, sync", Some(theirs), DURABLE)
     };
-    Ok(SIZES.map(row).into())
+    let reads = SIZES.map(|size| row(0, "that reads", size));
+    let effects = SIZES.map(|size| row(1, "with an effect", size));
+    Ok(reads.into_iter().chain(effects).collect())
 }
 
 /// Whole processes, from start to end: `obelus plan run` beside a script.

@@ -1,9 +1,10 @@
 //! Inputs on their way into the session and its journal.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Refused, Task};
+use obelus_kernel::session::{Input, Refused, Start, Task};
+use obelus_kernel::{Effect, Time};
 
 use super::{Actor, DAMAGED, EventBody, Failure, ID_REUSED, MOST_AT_ONCE, RETRY};
 use crate::restore::{InputEffects, SessionFactory, advance, restore};
@@ -32,6 +33,8 @@ pub(super) struct AcceptedInput {
     pub(super) is_news: bool,
     /// The resulting events, if there was a subscriber when it was taken.
     pub(super) events: Option<Vec<EventBody>>,
+    /// Whether its calls were started ahead, before it is durable.
+    pub(super) is_ahead: bool,
 }
 
 /// The journal of a session.
@@ -106,6 +109,9 @@ impl Actor {
 
     /// Gives inputs to the session, stores them, and performs the resulting tasks. A refused input ends the batch;
     /// those before it are taken.
+    ///
+    /// Outcomes that lead to nothing but reads are stored together with the outcomes of these reads, so that a chain of
+    /// quick reads needs few syncs. Anything else waits until the records before it are durable.
     pub(super) async fn take(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
         if std::mem::take(&mut self.forgets) {
             let now = self.now();
@@ -157,7 +163,12 @@ impl Actor {
     async fn take_durably(&mut self, batch: Vec<Incoming>) -> Result<(), Refused> {
         let Some(journal) = &self.journal else { return Ok(()) };
         let (mut all, mut records, mut refusal) = (Vec::new(), Vec::new(), Ok(()));
-        for Incoming { at, input, id } in batch {
+        // The sender of an input waits for its record alone.
+        let mut may_read_ahead = batch.iter().all(|incoming| is_outcome(&incoming.input));
+        // Outcomes of calls that were started ahead follow.
+        let own = batch.len();
+        let mut batch = VecDeque::from(batch);
+        while let Some(Incoming { at, input, id }) = batch.pop_front() {
             let before = self.session.context().length();
             let input = Arc::new(input);
             match advance(&mut self.session, at, Input::clone(&input)) {
@@ -166,7 +177,12 @@ impl Actor {
                     let is_news = self.session.context().length() > before;
                     let is_on = self.report.feed.is_on();
                     let events = is_on.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
-                    all.push(AcceptedInput { at, input, tasks, is_news, events });
+                    may_read_ahead &= all.len() < MOST_AT_ONCE && tasks.iter().all(is_read);
+                    if may_read_ahead {
+                        let ended = calls(&tasks).filter_map(|start| self.work.start_ahead(start.clone()));
+                        batch.extend(ended.map(|input| Incoming::new(at, input)));
+                    }
+                    all.push(AcceptedInput { at, input, tasks, is_news, events, is_ahead: may_read_ahead });
                 }
                 Err(refused) => {
                     refusal = Err(refused);
@@ -176,7 +192,7 @@ impl Actor {
         }
         if let Some(why) = self.session.context().unreadable() {
             let text = format!("what came before cannot be read: {why}");
-            return self.take_back(all, Refused::new(DAMAGED, text));
+            return self.take_back(all, own, Refused::new(DAMAGED, text));
         }
         if all.is_empty() {
             return refusal;
@@ -184,27 +200,32 @@ impl Actor {
         match journal.store.append(&journal.id, self.record, records).await {
             Ok(_) => {
                 self.failures = 0;
+                self.work.keep_ahead();
                 self.perform_taken(all);
                 refusal
             }
-            Err(error) => self.take_back(all, Refused::new(error.code(), error.to_string())).and(refusal),
+            Err(error) => self.take_back(all, own, Refused::new(error.code(), error.to_string())).and(refusal),
         }
     }
 
     /// Restores the session from the store, because the latest inputs could not be stored. Outcomes among them are
-    /// offered again later. After a failed sync the store may have some of them; those count.
-    fn take_back(&mut self, mut taken: Vec<AcceptedInput>, refused: Refused) -> Result<(), Refused> {
+    /// offered again later, except those after the first `own`, whose calls were started ahead. After a failed sync the
+    /// store may have some of the inputs; those count.
+    fn take_back(&mut self, mut taken: Vec<AcceptedInput>, own: usize, refused: Refused) -> Result<(), Refused> {
         let restored = match &self.journal {
             None => Err("it is not kept".to_owned()),
             Some(it) => restore(&it.store, &it.id, &it.session_factory).map_err(|error| error.to_string()),
         };
+        // Calls that were started ahead start again with the inputs that lead to them.
+        self.work.drop_ahead();
+        taken.iter_mut().for_each(|input| input.is_ahead = false);
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
         let lost: Vec<Input> =
             taken.split_off(kept).into_iter().map(|taken| Arc::unwrap_or_clone(taken.input)).collect();
         let is_lost = !lost.is_empty();
         self.forgets |= lost.iter().any(|input| matches!(input, Input::ProcessLost));
-        let outcomes: Vec<Input> = lost.into_iter().filter(is_outcome).collect();
+        let outcomes: Vec<Input> = lost.into_iter().take(own.saturating_sub(kept)).filter(is_outcome).collect();
         let (is_stuck, is_final) = (self.forgets || !outcomes.is_empty(), restored.is_err());
         self.work.give_back(outcomes.into_iter());
         let refused = match restored {
@@ -223,6 +244,19 @@ impl Actor {
         }
         if is_lost || is_final { Err(refused) } else { Ok(()) }
     }
+}
+
+/// The calls among tasks.
+fn calls(tasks: &[Task]) -> impl Iterator<Item = &Start> {
+    tasks.iter().filter_map(|task| match task {
+        Task::Call(start) => Some(&**start),
+        _ => None,
+    })
+}
+
+/// Whether a task is a call that only reads. It needs no stored intent, because it may be repeated (DUR-3, DUR-4).
+fn is_read(task: &Task) -> bool {
+    matches!(task, Task::Call(start) if start.tool.effect == Effect::Read)
 }
 
 /// Whether an input is the outcome of a task, or a question from a call.

@@ -2,7 +2,7 @@
 
 use obelus_kernel::Time;
 use obelus_kernel::dialect::Piece;
-use obelus_kernel::session::{Input, Question, Refused, Reply, Task};
+use obelus_kernel::session::{Input, Question, Refused, Reply, Start, Task};
 
 use super::intake::AcceptedInput;
 use super::parts::PartOf;
@@ -19,7 +19,7 @@ impl Actor {
     pub(super) fn perform_taken(&mut self, all: Vec<AcceptedInput>) {
         let mut rest = None;
         let mut latest = self.latest;
-        for AcceptedInput { at, input, tasks, is_news, events } in all {
+        for AcceptedInput { at, input, tasks, is_news, events, is_ahead } in all {
             self.record += 1;
             latest = at;
             self.before(&input);
@@ -29,7 +29,10 @@ impl Actor {
             // If somebody has subscribed since it was taken, events are created from the current session.
             self.publish(at, || events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, is_news, &tasks)));
             for task in tasks {
-                rest = self.perform(task).or(rest);
+                match task {
+                    Task::Call(start) if is_ahead => self.log_start(&start),
+                    task => rest = self.perform(task).or(rest),
+                }
             }
         }
         self.finish(latest, rest);
@@ -46,9 +49,7 @@ impl Actor {
     pub(super) fn perform(&mut self, task: Task) -> Option<Box<Reply>> {
         match task {
             Task::Call(start) => {
-                if let Some(files) = &mut self.report.files {
-                    files.began(&start);
-                }
+                self.log_start(&start);
                 self.work.start(*start);
             }
             Task::AskModel { id } => {
@@ -65,6 +66,12 @@ impl Actor {
             Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
         }
         None
+    }
+
+    fn log_start(&mut self, start: &Start) {
+        if let Some(files) = &mut self.report.files {
+            files.began(start);
+        }
     }
 
     fn ask(&mut self, id: RequestId) {

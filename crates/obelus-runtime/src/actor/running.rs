@@ -44,6 +44,8 @@ pub(super) struct RunningWork {
     /// Reads saved requests of delegates at addresses.
     requests: Option<Arc<dyn RequestSource>>,
     pending: FuturesUnordered<Pending>,
+    /// Calls that were started before the inputs that led to them are durable.
+    ahead: Vec<Pending>,
     /// Outcomes not yet given to the session.
     done: VecDeque<Input>,
     /// Stops all work when a person says stop.
@@ -62,6 +64,7 @@ impl RunningWork {
             folder,
             requests: connections.requests.clone(),
             pending: FuturesUnordered::new(),
+            ahead: Vec::new(),
             done: VecDeque::new(),
             stop: Arc::default(),
             slot: Arc::default(),
@@ -146,15 +149,41 @@ impl RunningWork {
 
     /// Carries out a call.
     pub(super) fn start(&mut self, start: Start) {
-        let elicitor = self.elicitations.elicitor(&start.id);
-        match RunningCall::start(&self.activities, start, elicitor, &self.slot) {
-            // A call that completes at once needs no timer and no place in the queue.
+        match self.started(start) {
+            Ok(running) => self.pending.push(running),
             Err(ended) => self.done.push_back(ended),
-            Ok(call) => {
-                let stopped = Arc::clone(&self.stop).notified_owned();
-                self.push(call.run_to_end(stopped));
-            }
         }
+    }
+
+    /// Starts a call before the input that led to it is durable; returns its outcome if it completes at once. Otherwise
+    /// [`Self::keep_ahead`] or [`Self::drop_ahead`] must follow.
+    pub(super) fn start_ahead(&mut self, start: Start) -> Option<Input> {
+        match self.started(start) {
+            Ok(running) => {
+                self.ahead.push(running);
+                None
+            }
+            Err(ended) => Some(ended),
+        }
+    }
+
+    /// The inputs that led to calls started ahead are durable.
+    pub(super) fn keep_ahead(&mut self) {
+        self.pending.extend(self.ahead.drain(..));
+    }
+
+    /// They could not be stored: the calls are stopped, and start again with these inputs.
+    pub(super) fn drop_ahead(&mut self) {
+        self.ahead.clear();
+    }
+
+    /// Starts a call. One that completes at once needs no timer and no place in the queue.
+    #[expect(clippy::result_large_err, reason = "the other way has no allocation of its own")]
+    fn started(&mut self, start: Start) -> Result<Pending, Input> {
+        let elicitor = self.elicitations.elicitor(&start.id);
+        let call = RunningCall::start(&self.activities, start, elicitor, &self.slot)?;
+        let stopped = Arc::clone(&self.stop).notified_owned();
+        Ok(Box::pin(call.run_to_end(stopped)))
     }
 
     /// Reconciles a call that was running when an earlier process ended, if its activity can.
