@@ -2,8 +2,10 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
@@ -33,7 +35,17 @@ pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
 
 /// Prints an answer. A closed pipe, as with `head`, is not an error.
 pub(crate) fn answer(text: &str) {
-    let _ = writeln!(anstream::stdout(), "{text}");
+    static CHOICE: OnceLock<ColorChoice> = OnceLock::new();
+    let mut stdout = std::io::stdout();
+    let choice = *CHOICE.get_or_init(|| AutoStream::choice(&stdout));
+    let _ = stdout.write_all(&line(text, choice));
+}
+
+/// A line for a stream with or without colours, as bytes for one write.
+fn line(text: &str, choice: ColorChoice) -> Vec<u8> {
+    let mut bytes = AutoStream::new(Vec::with_capacity(text.len() + 1), choice);
+    let _ = writeln!(bytes, "{text}");
+    bytes.into_inner()
 }
 
 /// Whether a JSON document was printed.
@@ -64,7 +76,9 @@ fn push_escaped(c: char, into: &mut String) {
 
 /// Prints a message for a person.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    static CHOICE: OnceLock<ColorChoice> = OnceLock::new();
+    let choice = *CHOICE.get_or_init(|| AutoStream::choice(&std::io::stderr()));
+    let _ = std::io::stderr().write_all(&line(text, choice));
 }
 
 /// Prints an error.

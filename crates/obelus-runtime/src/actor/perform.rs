@@ -125,6 +125,8 @@ impl Actor {
     /// Ends a batch: publishes steps, writes files, and checkpoints a resting session now and then.
     pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
         match self.report.feed.is_watched() {
+            // The next batch follows at once, and its report has these steps too.
+            true if self.work.has_outcomes() => {}
             true => {
                 let moved = self.report.moved(&mut self.session);
                 self.report.feed.pass_on(at, [moved]);
