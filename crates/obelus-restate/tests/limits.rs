@@ -1,4 +1,4 @@
-//! What this engine does not do as the embedded one does: large messages, and questions of running calls.
+//! Moving sessions between the engines, and the limits of this one: large messages, and questions of running calls.
 
 #[path = "../../obelus-runtime/tests/common/mod.rs"]
 mod common;
@@ -6,11 +6,12 @@ mod common;
 mod server;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{chain, read, run_plan, snapshot, spec, tool};
-use obelus_kernel::session::{CallError, TurnEnd};
+use common::{chain, counting, open_questions, read, run_plan, snapshot, spec, tool};
+use obelus_kernel::session::{CallError, Decision, TurnEnd};
 use obelus_restate::{Cluster, RestateStore, Worker};
-use obelus_runtime::{Activities, Connections, Elicited, Host, HostError, MemoryStore, StoreError};
+use obelus_runtime::{Activities, Connections, Elicited, Host, HostError, MemoryStore, SessionHandle, StoreError};
 use serde_json::{Value, json};
 use server::Server;
 
@@ -42,6 +43,42 @@ async fn session_of(host: &Host, name: &str, megabytes: &[u64]) -> String {
     let handle = host.create(name, spec(json!({"step": tool("read")}), plan)).await.unwrap();
     assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     snapshot(&handle).await
+}
+
+/// Moves a session to another host.
+async fn moved(from: &Host, to: &Host) -> SessionHandle {
+    let (from, to, target) = (from.clone(), to.clone(), to.clone());
+    let moving = tokio::task::spawn_blocking(move || to.import("s", from.export("s").unwrap()).unwrap());
+    moving.await.unwrap();
+    target.open("s").await.unwrap()
+}
+
+/// Approves the open question of a session, and waits for its rest.
+async fn approved(handle: &SessionHandle) -> TurnEnd {
+    let question = open_questions(handle).await.remove(0).id;
+    handle.answer(question, Decision::Approve { only: None }, "ann").await.unwrap();
+    handle.rested().await.unwrap().unwrap().ends
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiting_session_is_moved_to_a_cluster_and_back_and_its_questions_are_answered_there() {
+    let server = Server::start("moved");
+    let calls = Arc::new(AtomicUsize::new(0));
+    let connections = Connections::new(counting(&calls));
+    let embedded = || Host::builder(connections.clone()).store(Arc::new(MemoryStore::new())).build();
+    let (first, last) = (embedded(), embedded());
+    let (cluster, _) = cluster(&server, &connections).await;
+    let handle = first.create("s", chain("delete", 3)).await.unwrap();
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting);
+    assert_eq!(approved(&handle).await, TurnEnd::Waiting);
+
+    let handle = moved(&first, &cluster).await;
+    assert_eq!((approved(&handle).await, calls.load(Ordering::SeqCst)), (TurnEnd::Waiting, 2));
+    let before = snapshot(&handle).await;
+    let handle = moved(&cluster, &last).await;
+    assert_eq!(snapshot(&handle).await, before);
+    assert_eq!((approved(&handle).await, calls.load(Ordering::SeqCst)), (TurnEnd::Output, 3));
+    assert_eq!(read(&handle, "†state.v2").await, Some(json!(3)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

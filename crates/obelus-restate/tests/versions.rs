@@ -14,12 +14,13 @@ use common::{chain, counting, open_questions, read, run_plan};
 use obelus_kernel::session::{Decision, TurnEnd};
 use obelus_restate::{Cluster, RestateStore, Worker};
 use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Host, SessionSpec};
-use serde_json::json;
+use serde_json::{Value, json};
 use server::Server;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// A version of the workers, and the means to end it.
 struct Version {
+    uri: String,
     calls: Arc<AtomicUsize>,
     end: oneshot::Sender<()>,
     ended: tokio::task::JoinHandle<()>,
@@ -33,13 +34,14 @@ async fn version(cluster: &Cluster) -> Version {
 
 async fn version_of(cluster: &Cluster, connector: impl Connector, calls: Arc<AtomicUsize>) -> Version {
     let worker = Worker::bind(cluster.clone(), connector, "127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let registration = worker.registration(&format!("http://{}", worker.address()), false);
+    let uri = format!("http://{}", worker.address());
+    let registration = worker.registration(&uri, false);
     let (end, is_over) = oneshot::channel();
     let ended = tokio::spawn(worker.serve(async move {
         let _ = is_over.await;
     }));
     registration.run(|_| ()).await.unwrap();
-    Version { calls, end, ended }
+    Version { uri, calls, end, ended }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
@@ -73,6 +75,80 @@ async fn waiting_sessions_continue_in_the_new_version() {
     second.end.send(()).unwrap();
 }
 
+/// The unfinished work of a version, by the query that docs/scaling.md gives.
+async fn unfinished(server: &Server, version: &Version) -> u64 {
+    let http = reqwest::Client::new();
+    let read = async |request: reqwest::RequestBuilder| -> Value {
+        let request = request.header("content-type", "application/json").header("accept", "application/json");
+        let answer = request.send().await.unwrap().error_for_status().unwrap();
+        serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
+    };
+    let known = read(http.get(format!("{}/deployments", server.admin))).await;
+    let is_it = |deployment: &&Value| deployment["uri"].as_str().unwrap().trim_end_matches('/') == version.uri;
+    let id = &known["deployments"].as_array().unwrap().iter().find(is_it).unwrap()["id"];
+    let id = id.as_str().unwrap();
+    let query = format!(
+        "select count(*) as n from sys_invocation where pinned_deployment_id = '{id}' and status <> 'completed'"
+    );
+    let request = http.post(format!("{}/query", server.admin)).body(json!({"query": query}).to_string());
+    read(request).await["rows"][0]["n"].as_u64().unwrap()
+}
+
+/// `step` waits for its permit and adds one; `calls` counts its runs.
+fn gated(gate: &Arc<Semaphore>, calls: &Arc<AtomicUsize>) -> Connections {
+    let (gate, calls) = (Arc::clone(gate), Arc::clone(calls));
+    let mut activities = Activities::new();
+    activities.register("step", move |work| {
+        calls.fetch_add(1, Ordering::SeqCst);
+        let gate = Arc::clone(&gate);
+        async move {
+            let _permit = gate.acquire().await;
+            Ok(json!(work.call["n"].as_i64().unwrap_or(0) + 1))
+        }
+    });
+    Connections::new(activities)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn working_sessions_continue_in_the_new_version_and_repeat_nothing() {
+    const SESSIONS: usize = 16;
+    const STEPS: usize = 8;
+    let server = Server::start("working");
+    let cluster = Cluster::new(&server.ingress, &server.admin).unwrap();
+    let (gate, calls) = (Arc::new(Semaphore::new(0)), Arc::default());
+    let connections = gated(&gate, &calls);
+    let first = version_of(&cluster, connections.clone(), calls).await;
+    let store = RestateStore::new(cluster.clone());
+    let host = Host::builder(connections).store(store.shared()).workers(store.workers()).build();
+    let mut working = Vec::new();
+    for i in 0..SESSIONS {
+        let handle = host.create(&format!("s-{i}"), chain("create", STEPS)).await.unwrap();
+        handle.run_plan().await.unwrap();
+        working.push(handle);
+    }
+    while first.calls.load(Ordering::SeqCst) < SESSIONS {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    // The running calls end in the first version, and their sessions continue in the second.
+    let second = version(&cluster).await;
+    assert!(unfinished(&server, &first).await >= SESSIONS as u64, "the query sees running calls");
+    gate.add_permits(SESSIONS);
+    while unfinished(&server, &first).await > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    first.end.send(()).unwrap();
+    first.ended.await.unwrap();
+    for handle in &working {
+        assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
+        assert_eq!(read(handle, &format!("†state.v{}", STEPS - 1)).await, Some(json!(STEPS)));
+    }
+    let (before, after) = (first.calls.load(Ordering::SeqCst), second.calls.load(Ordering::SeqCst));
+    assert_eq!(before + after, SESSIONS * STEPS, "each effect happened once");
+    assert!(after > 0, "the new version worked");
+    second.end.send(()).unwrap();
+}
+
 /// A version that cannot connect any session.
 struct Broken;
 
@@ -95,18 +171,8 @@ async fn dur_12_outcomes_wait_for_a_version_that_can_restore_the_session() {
     let server = Server::start("parked");
     let cluster = Cluster::new(&server.ingress, &server.admin).unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
-    let (mut activities, counter) = (Activities::new(), Arc::clone(&calls));
-    let go_on = Arc::new(tokio::sync::Semaphore::new(0));
-    let waits = Arc::clone(&go_on);
-    activities.register("step", move |_| {
-        counter.fetch_add(1, Ordering::SeqCst);
-        let waits = Arc::clone(&waits);
-        async move {
-            let _permit = waits.acquire().await;
-            Ok(json!(1))
-        }
-    });
-    let connections = Connections::new(activities);
+    let go_on = Arc::new(Semaphore::new(0));
+    let connections = gated(&go_on, &calls);
     let _first = version_of(&cluster, connections.clone(), Arc::clone(&calls)).await;
     let store = RestateStore::new(cluster.clone());
     let host = Host::builder(connections.clone()).store(store.shared()).workers(store.workers()).build();

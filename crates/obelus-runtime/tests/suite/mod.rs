@@ -1,6 +1,8 @@
 //! The behaviour of sessions, the same on every engine. Each engine implements [`World`] and runs all cases.
 
 mod delegates;
+mod reconcile;
+mod work;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,6 +14,8 @@ use obelus_runtime::{SessionSpec, StoreError};
 use serde_json::{Value, json};
 
 pub(crate) use delegates::*;
+pub(crate) use reconcile::*;
+pub(crate) use work::*;
 
 use super::common::{chain, counting, open_questions, read, run_plan, snapshot, spec, tool};
 
@@ -58,7 +62,16 @@ cases! {
     dur_6_a_fork_does_not_change_the_original;
     the_inbox_and_the_list_show_the_stored_sessions;
     dur_4_a_panicking_call_becomes_a_question_and_is_not_repeated;
-    independent_calls_run_at_once_and_all_results_are_stored;
+    dur_4_an_effect_found_by_reconciliation_is_not_repeated;
+    dur_4_an_effect_that_did_not_happen_is_repeated;
+    dur_4_without_reconciliation_a_person_is_asked_with_the_known_facts;
+    dur_4_a_call_that_ran_when_its_session_was_moved_is_reconciled;
+    independent_calls_run_at_once_up_to_the_limit;
+    a_hanging_call_is_ended_and_the_others_continue;
+    an_activity_that_panics_is_an_error_of_its_call;
+    a_detached_call_does_not_delay_the_turn_and_ends_later;
+    a_message_is_answered_after_the_calls_of_the_model;
+    a_stop_ends_the_turn_after_running_calls_have_ended;
     a_stopped_turn_ends_its_running_calls;
     a_question_expires_by_itself;
     an_export_is_imported_under_its_own_name;
@@ -353,18 +366,6 @@ pub(crate) async fn dur_4_a_panicking_call_becomes_a_question_and_is_not_repeate
     handle.answer(open[0].id.clone(), Decision::DidNot, "ann").await.unwrap();
     assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 2);
-}
-
-pub(crate) async fn independent_calls_run_at_once_and_all_results_are_stored(world: &dyn World) {
-    let (host, calls) = counted(world);
-    let plan: Value =
-        (0..16).map(|i| json!({"_tool": "step", "n": i, "_outputPath": format!("†state.v{i}")})).collect();
-    let handle = host.create(&world.id("s"), spec(json!({"step": tool("read")}), plan)).await.unwrap();
-    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
-    assert_eq!(calls.load(Ordering::SeqCst), 16);
-    for i in 0..16 {
-        assert_eq!(read(&handle, &format!("†state.v{i}")).await, Some(json!(i + 1)));
-    }
 }
 
 pub(crate) async fn a_stopped_turn_ends_its_running_calls(world: &dyn World) {

@@ -1,22 +1,23 @@
-//! Running calls: parallel calls, time limits, panics, detached calls, and messages meanwhile.
-
-mod common;
+//! Running calls: parallel calls, time limits, panics, detached calls, stops, and the calls of a model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{read, run_plan};
-use obelus_kernel::session::{CallError, Outcome, TurnEnd};
-use obelus_runtime::{Activities, Activity, ActivityFuture, Connections, EventBody, Host, SessionHandle, Work};
+use obelus_kernel::session::{Answer, CallError, Outcome, Prompt, Solution, TurnEnd};
+use obelus_runtime::{
+    Activities, Activity, ActivityFuture, AnswerFuture, Connections, EventBody, Host, Model, SessionHandle, Work,
+};
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+use super::World;
+use crate::common::{counting, read, run_plan, say, spec, tool};
 
 /// A session with a plan, and its host.
-async fn open(tools: Value, plan: Value, activities: Activities, parallel: u32) -> (Host, SessionHandle) {
-    let host = Host::new(Connections::new(activities));
-    let mut spec = common::spec(tools, plan);
-    spec.settings.max_parallel = parallel;
-    let handle = host.create_temporary("test", spec).await.unwrap();
+async fn open(world: &dyn World, tools: Value, plan: Value, activities: Activities) -> (Host, SessionHandle) {
+    let host = world.host(Connections::new(activities));
+    let handle = host.create(&world.id("s"), spec(tools, plan)).await.unwrap();
     (host, handle)
 }
 
@@ -24,27 +25,30 @@ fn reader() -> Value {
     json!({"type": "object", "properties": {"n": {}}, "x-effect": "read", "x-trust": "trusted"})
 }
 
-#[tokio::test]
-async fn independent_calls_run_at_once_up_to_the_limit() {
+pub(crate) async fn independent_calls_run_at_once_up_to_the_limit(world: &dyn World) {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let mut activities = Activities::new();
+    let (mut activities, four) = (Activities::new(), Arc::new(Barrier::new(4)));
     let (r, m) = (running.clone(), most.clone());
-    activities.register("work", move |_| {
-        let (running, most) = (r.clone(), m.clone());
+    activities.register("work", move |work| {
+        let (running, most, four) = (r.clone(), m.clone(), four.clone());
         async move {
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            tokio::task::yield_now().await;
+            // It ends when four of them run.
+            four.wait().await;
             running.fetch_sub(1, Ordering::SeqCst);
-            Ok(json!(1))
+            Ok(work.call["n"].clone())
         }
     });
-    let plan: Value = (0..20).map(|i| json!({"_tool": "work", "_outputPath": format!("†state.v{i}")})).collect();
-    let (_host, handle) = open(json!({"work": reader()}), plan, activities, 4).await;
-    let reply = run_plan(&handle).await;
-    assert_eq!(reply.ends, TurnEnd::Output);
+    let plan: Value =
+        (0..20).map(|i| json!({"_tool": "work", "n": i, "_outputPath": format!("†state.v{i}")})).collect();
+    let mut spec = spec(json!({"work": reader()}), plan);
+    spec.settings.max_parallel = 4;
+    let host = world.host(Connections::new(activities));
+    let handle = host.create(&world.id("s"), spec).await.unwrap();
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!(most.load(Ordering::SeqCst), 4);
     for i in 0..20 {
-        assert!(read(&handle, &format!("†state.v{i}")).await.is_some(), "{i}");
+        assert_eq!(read(&handle, &format!("†state.v{i}")).await, Some(json!(i)));
     }
 }
 
@@ -73,8 +77,7 @@ impl Activity for Hangs {
     }
 }
 
-#[tokio::test]
-async fn a_hanging_call_is_ended_and_the_others_continue() {
+pub(crate) async fn a_hanging_call_is_ended_and_the_others_continue(world: &dyn World) {
     let dropped = Arc::new(AtomicUsize::new(0));
     let mut activities = Activities::new();
     activities.add("hang", Hangs(dropped.clone()));
@@ -84,7 +87,7 @@ async fn a_hanging_call_is_ended_and_the_others_continue() {
         {"_tool": "work", "n": "†state.a", "_outputPath": "†state.b"},
         {"_tool": "work", "_outputPath": "†state.c"},
     ]);
-    let (_host, handle) = open(json!({"hang": reader(), "work": reader()}), plan, activities, 16).await;
+    let (_host, handle) = open(world, json!({"hang": reader(), "work": reader()}), plan, activities).await;
     let reply = run_plan(&handle).await;
     let statuses: Vec<_> = reply.calls.iter().map(|report| report.status.name()).collect();
     assert_eq!(statuses, ["failed", "skipped", "done"]);
@@ -92,18 +95,16 @@ async fn a_hanging_call_is_ended_and_the_others_continue() {
     assert!(read(&handle, "†error").await.unwrap().to_string().contains("timeout"));
 }
 
-#[tokio::test]
-async fn an_activity_that_panics_is_an_error_of_its_call() {
+pub(crate) async fn an_activity_that_panics_is_an_error_of_its_call(world: &dyn World) {
     let mut activities = Activities::new();
     activities.register("burst", |_| async { panic!("on purpose") });
     let plan = json!([{"_tool": "burst", "_outputPath": "†state.a || †state.b"}]);
-    let (_host, handle) = open(json!({"burst": reader()}), plan, activities, 16).await;
+    let (_host, handle) = open(world, json!({"burst": reader()}), plan, activities).await;
     assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!(read(&handle, "†state.b.code").await, Some(json!("panic")));
 }
 
-#[tokio::test]
-async fn a_detached_call_does_not_delay_the_turn_and_ends_later() {
+pub(crate) async fn a_detached_call_does_not_delay_the_turn_and_ends_later(world: &dyn World) {
     let done = Arc::new(AtomicUsize::new(0));
     let (gate, opened) = tokio::sync::oneshot::channel::<()>();
     let opened = Arc::new(tokio::sync::Mutex::new(Some(opened)));
@@ -119,7 +120,7 @@ async fn a_detached_call_does_not_delay_the_turn_and_ends_later() {
             Err(CallError::new("lost", "nobody hears it"))
         }
     });
-    let (_host, handle) = open(json!({"notify": reader()}), json!([{"_tool": "notify"}]), activities, 16).await;
+    let (_host, handle) = open(world, json!({"notify": reader()}), json!([{"_tool": "notify"}]), activities).await;
     assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!(done.load(Ordering::SeqCst), 0);
     gate.send(()).unwrap();
@@ -128,8 +129,7 @@ async fn a_detached_call_does_not_delay_the_turn_and_ends_later() {
     assert_eq!(read(&handle, "†error").await, None);
 }
 
-#[tokio::test]
-async fn a_stop_ends_the_turn_after_running_calls_have_ended() {
+pub(crate) async fn a_stop_ends_the_turn_after_running_calls_have_ended(world: &dyn World) {
     let mut activities = Activities::new();
     activities.register("work", |work| async move {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -138,7 +138,7 @@ async fn a_stop_ends_the_turn_after_running_calls_have_ended() {
     let plan: Value = (0..50)
         .map(|i| json!({"_tool": "work", "n": if i == 0 { json!(0) } else { json!(format!("†state.v{}", i - 1)) }, "_outputPath": format!("†state.v{i}")}))
         .collect();
-    let (_host, handle) = open(json!({"work": reader()}), plan, activities, 16).await;
+    let (_host, handle) = open(world, json!({"work": reader()}), plan, activities).await;
     let mut events = handle.subscribe(None);
     handle.run_plan().await.unwrap();
     let mut begun = 0;
@@ -150,4 +150,28 @@ async fn a_stop_ends_the_turn_after_running_calls_have_ended() {
     let reply = handle.rested().await.unwrap().unwrap();
     assert_eq!(reply.ends, TurnEnd::Stopped);
     assert!(read(&handle, "†state.v49").await.is_none());
+}
+
+/// Calls `step` with the number that the message is, then with the result.
+struct Clerk;
+
+impl Model for Clerk {
+    fn ask(&self, prompt: Prompt) -> AnswerFuture {
+        let number = prompt.texts.last().and_then(|(_, words)| words.parse::<u64>().ok());
+        let call = |n: Value, to: &str| json!({"_tool": "step", "n": n, "_outputPath": to});
+        let calls = vec![call(json!(number), "†state.a"), call(json!("†state.a"), "†state.b")];
+        let solution = Solution { calls, output: json!("done"), ..Solution::default() };
+        Box::pin(std::future::ready(Answer::Solution { solution, tokens: 1 }))
+    }
+}
+
+pub(crate) async fn a_message_is_answered_after_the_calls_of_the_model(world: &dyn World) {
+    let calls = Arc::default();
+    let host = world.host(Connections::new(counting(&calls)).with_model(Clerk));
+    let handle = host.create(&world.id("s"), spec(json!({"step": tool("create")}), json!([]))).await.unwrap();
+    for (words, result, count) in [("10", 12, 2), ("70", 72, 4)] {
+        let reply = say(&handle, words).await;
+        assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("done")));
+        assert_eq!((read(&handle, "†state.b").await, calls.load(Ordering::SeqCst)), (Some(json!(result)), count));
+    }
 }

@@ -1,19 +1,18 @@
 //! Lost answers: an activity that can find out what happened does so, without asking a person.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Small, clock, host, open_questions, read, run_plan, spec, tool};
 use obelus_kernel::session::{About, Input, Outcome, TurnEnd};
 use obelus_runtime::engine::Record;
 use obelus_runtime::{
-    Activities, Activity, ActivityFuture, Connections, Host, ReconcileFuture, Reconciled, SessionHandle, SessionSpec,
-    Store, Work,
+    Activities, Activity, ActivityFuture, Connections, Host, ReconcileFuture, Reconciled, SessionSpec, Work,
 };
 use serde_json::json;
+
+use super::World;
+use crate::common::{open_questions, read, run_plan, spec, tool};
 
 /// The behaviour of a peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,28 +71,23 @@ impl Activity for Post {
     }
 }
 
-/// A session with one call to that peer.
-struct Scene {
-    host: Host,
-    store: Arc<Small>,
-    happened: Arc<Mutex<Vec<String>>>,
-    runs: Arc<AtomicUsize>,
-}
-
 fn posting() -> SessionSpec {
     spec(json!({"post": tool("create")}), json!([{"_tool": "post", "_outputPath": "†state.v"}]))
 }
 
-fn scene(peer: Peer, can_look: bool) -> Scene {
-    let (happened, runs, store) = (Arc::default(), Arc::default(), Arc::new(Small::default()));
-    let mut activities = Activities::new();
-    activities.add("post", Post { peer, can_look, happened: Arc::clone(&happened), runs: Arc::clone(&runs) });
-    Scene { host: host(Connections::new(activities), store.clone()), store, happened, runs }
+/// A host whose calls reach that peer.
+struct Scene {
+    host: Host,
+    happened: Arc<Mutex<Vec<String>>>,
+    runs: Arc<AtomicUsize>,
 }
 
 impl Scene {
-    async fn begun(&self) -> SessionHandle {
-        self.host.create("s", posting()).await.unwrap()
+    fn new(world: &dyn World, peer: Peer, can_look: bool) -> Self {
+        let (happened, runs) = (Arc::default(), Arc::default());
+        let mut activities = Activities::new();
+        activities.add("post", Post { peer, can_look, happened: Arc::clone(&happened), runs: Arc::clone(&runs) });
+        Self { host: world.host(Connections::new(activities)), happened, runs }
     }
 
     fn counts(&self) -> (usize, usize) {
@@ -101,33 +95,33 @@ impl Scene {
     }
 }
 
-#[tokio::test]
-async fn an_effect_found_by_reconciliation_is_not_repeated() {
-    for peer in [Peer::ActsAndIsLost, Peer::ActsAndHangs, Peer::ActsAndPanics] {
-        let scene = scene(peer, true);
-        let handle = scene.begun().await;
+pub(crate) async fn dur_4_an_effect_found_by_reconciliation_is_not_repeated(world: &dyn World) {
+    for (i, peer) in [Peer::ActsAndIsLost, Peer::ActsAndHangs, Peer::ActsAndPanics].into_iter().enumerate() {
+        let scene = Scene::new(world, peer, true);
+        let handle = scene.host.create(&world.id(&format!("s-{i}")), posting()).await.unwrap();
         assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output, "{peer:?}");
         assert_eq!((scene.counts(), read(&handle, "†state.v").await), ((1, 1), Some(json!("found"))), "{peer:?}");
     }
 }
 
-#[tokio::test]
-async fn an_effect_that_did_not_happen_is_repeated() {
-    let scene = scene(Peer::IsLostOnce, true);
-    let handle = scene.begun().await;
+pub(crate) async fn dur_4_an_effect_that_did_not_happen_is_repeated(world: &dyn World) {
+    let scene = Scene::new(world, Peer::IsLostOnce, true);
+    let handle = scene.host.create(&world.id("s"), posting()).await.unwrap();
     assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!((scene.counts(), read(&handle, "†state.v").await), ((2, 1), Some(json!("answered"))));
 }
 
-#[tokio::test]
-async fn without_reconciliation_a_person_is_asked_with_the_known_facts() {
-    for (peer, known) in [
+pub(crate) async fn dur_4_without_reconciliation_a_person_is_asked_with_the_known_facts(world: &dyn World) {
+    for (i, (peer, known)) in [
         (Peer::ActsAndIsLost, "the line went dead"),
         (Peer::ActsAndHangs, "no result within 0.03 seconds"),
         (Peer::ActsAndPanics, "a mistake in its code"),
-    ] {
-        let scene = scene(peer, false);
-        let handle = scene.begun().await;
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let scene = Scene::new(world, peer, false);
+        let handle = scene.host.create(&world.id(&format!("s-{i}")), posting()).await.unwrap();
         assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting, "{peer:?}");
         let open = open_questions(&handle).await;
         assert_eq!((open.len(), open[0].about, scene.counts()), (1, About::InDoubt, (1, 1)), "{peer:?}");
@@ -135,21 +129,26 @@ async fn without_reconciliation_a_person_is_asked_with_the_known_facts() {
     }
 }
 
-#[tokio::test]
-async fn a_crash_is_treated_as_a_lost_answer() {
+pub(crate) async fn dur_4_a_call_that_ran_when_its_session_was_moved_is_reconciled(world: &dyn World) {
     for (had_happened, counts, value) in [(true, (0, 1), "found"), (false, (1, 1), "answered")] {
-        let scene = scene(Peer::IsLostOnce, true);
-        scene.runs.store(usize::from(!had_happened), Ordering::SeqCst);
+        let scene = Scene::new(world, Peer::IsLostOnce, true);
+        let id = world.id(&format!("s-{had_happened}"));
+        scene.host.create(&id, posting()).await.unwrap();
+        // The journal ends after the intent of the call, as after a crash.
+        let mut export = scene.host.export(&id).unwrap();
+        export.records.push(Record::new(export.created, Input::RunPlan));
+        scene.host.remove(&id).await.unwrap();
+        let run_before = usize::from(!had_happened);
+        scene.runs.store(run_before, Ordering::SeqCst);
         if had_happened {
-            scene.happened.lock().unwrap().push("s:0.0".to_owned());
+            let key = export.genesis["key"].as_str().unwrap();
+            scene.happened.lock().unwrap().push(format!("{key}:0.0"));
         }
-        // The journal ends after the intent of the call.
-        let intent = vec![Record::new(clock(), Input::RunPlan)];
-        scene.store.create("s", clock(), &posting().genesis().unwrap(), intent).unwrap();
-        let handle = scene.host.open("s").await.unwrap();
+        scene.host.import(&id, export).unwrap();
+        let handle = scene.host.open(&id).await.unwrap();
         assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
         let (runs, happened) = scene.counts();
-        assert_eq!((runs - usize::from(!had_happened), happened), counts);
+        assert_eq!((runs - run_before, happened), counts);
         assert_eq!(read(&handle, "†state.v").await, Some(json!(value)));
     }
 }
