@@ -75,7 +75,7 @@ impl Context {
     /// The fields of a call with the parameter names that its tool declares; none if nothing changes. Two spellings of
     /// one declared name are a fault.
     pub fn respelled(&self, fields: &Map<String, Value>, tool: &Tool) -> Result<Option<Map<String, Value>>, Fault> {
-        if self.keeps_spelling {
+        if self.keeps_spelling || tool.surely_declares(fields) {
             return Ok(None);
         }
         schema::as_declared(fields, tool.params()).map_err(|schema::NameClash { mut place, declared }| {

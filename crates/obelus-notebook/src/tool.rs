@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::Validator;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::fault::{Fault, Rule};
 use crate::message::PartOrigins;
@@ -277,7 +277,7 @@ impl Tool {
     /// Whether the literal parts of parameters with references certainly fit. This is a quick check for schemas that
     /// are a plain list of parameters; if it is false, the full validation decides.
     pub(crate) fn surely_fits(&self, params: &[(Name, Template)]) -> bool {
-        let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
+        let Some(plain) = self.plain() else { return false };
         let is_given = |name: &String| params.iter().any(|(given, _)| *given == *name);
         plain.required.iter().all(is_given)
             && params.iter().all(|(name, template)| match (template, plain.each.get(name.as_str())) {
@@ -290,12 +290,23 @@ impl Tool {
 
     /// The same quick check for parameters without references.
     pub fn surely_takes<'a>(&self, params: impl Iterator<Item = (&'a String, &'a Value)> + Clone) -> bool {
-        let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
+        let Some(plain) = self.plain() else { return false };
         plain.required.iter().all(|name| params.clone().any(|(given, _)| given == name))
             && params.clone().all(|(name, value)| match plain.each.get(name) {
                 Some(validator) => validator.is_valid(value),
                 None => !plain.closed,
             })
+    }
+
+    /// A quick check whether a call has only declared parameters, with scalar values.
+    pub(crate) fn surely_declares(&self, fields: &Map<String, Value>) -> bool {
+        let Some(plain) = self.plain() else { return false };
+        let is_scalar = |value: &Value| !value.is_object() && !value.is_array();
+        fields.iter().all(|(name, value)| name.starts_with('_') || (is_scalar(value) && plain.each.contains_key(name)))
+    }
+
+    fn plain(&self) -> Option<&PlainParams> {
+        self.plain.get_or_init(|| PlainParams::of(&self.params)).as_ref()
     }
 
     /// All violations of the tool's schema by parameters.

@@ -219,7 +219,7 @@ impl Session {
     /// A call for a driver: the first attempt, without scope.
     pub(super) fn start_of(&self, id: CallId, tool: &Arc<Tool>, named: Option<&str>, call: Arc<Value>) -> Start {
         Start {
-            key: format!("{}:{id}", self.id),
+            key: [&self.id, ":", &id.to_string()].concat(),
             id,
             named: self.settings.known_activity(named).map(str::to_owned),
             call,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::ids::{JobRef, LocalCall};
 use super::input::{CallError, Input, Outcome};
-use super::memory::{Author, Failure, ReadMessages, Written};
+use super::memory::{Author, Failure, Memory, ReadMessages, Written};
 use super::scheduler::{Job, Status};
 use super::settings::Settings;
 use super::{Session, error_data};
@@ -133,8 +133,10 @@ impl Session {
 
     fn write_outcome(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) -> Result<Written, Failure> {
         let author = author(self.scheduler.job(at), call);
-        let of_error = self.settings.origin_of_error(call);
-        let failed = Author { own: &of_error, mints: false, ..author };
+        let failed = |memory: &mut Memory, error: CallError| {
+            let own = &self.settings.origin_of_error(call);
+            memory.write_error(&Author { own, mints: false, ..author }, error)
+        };
         let memory = &mut self.memory;
         match outcome {
             Outcome::Value(Value::Array(rows)) if call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) => {
@@ -146,8 +148,8 @@ impl Session {
                 let author = Author { mints: true, ..author };
                 memory.write_messages(&author, read).map_err(Failure::Structural)
             }
-            Outcome::Error(error) => memory.write_error(&failed, error),
-            Outcome::Lost { message } => memory.write_error(&failed, CallError::new("lost", message)),
+            Outcome::Error(error) => failed(memory, error),
+            Outcome::Lost { message } => failed(memory, CallError::new("lost", message)),
         }
     }
 

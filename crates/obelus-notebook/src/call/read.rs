@@ -22,7 +22,9 @@ use crate::wording::{closest, short, type_name};
 pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault>) {
     let none = Map::new();
     let fields = proposal.as_object().unwrap_or(&none);
-    let name = fields.get("_tool").and_then(Value::as_str).unwrap_or_default();
+    // With few fields comparing is cheaper than hashing.
+    let said = fields.iter().find(|(name, _)| *name == "_tool").and_then(|(_, said)| said.as_str());
+    let name = said.unwrap_or_default();
     let tool = context.tool(name);
     let (respelled, clash) = match tool.map(|tool| context.respelled(fields, tool)) {
         Some(Ok(respelled)) => (respelled, None),

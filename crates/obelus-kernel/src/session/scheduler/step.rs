@@ -309,7 +309,8 @@ impl Step {
                 None => call.all_writes().find(|written| written.covers(path)),
             };
             let is_result = |written: &Path| call.writes().any(|own| **own == *written);
-            let serves = |written: &Path| !is_result(written) || feeder.brought(written, path, context);
+            let is_whole = feeder.added.is_none();
+            let serves = |written: &Path| is_whole || !is_result(written) || feeder.brought(written, path, context);
             if feeder.status == Status::Done && has_written.is_some_and(serves) {
                 return false;
             }
