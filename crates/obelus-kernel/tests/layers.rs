@@ -15,6 +15,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
         "values",
         &[
             "wording",
+            "shorten",
             "fault",
             "names",
             "canonical",

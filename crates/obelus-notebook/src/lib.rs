@@ -34,6 +34,7 @@ pub mod path;
 pub mod plan;
 pub mod quote;
 pub mod schema;
+pub mod shorten;
 pub mod steps;
 pub mod template;
 pub mod time;

@@ -94,7 +94,7 @@ impl Session {
             context: memory.context.checkpoint(memory.base)?,
             digests: Cow::Borrowed(memory.digests()),
             turn: Cow::Borrowed(turn),
-            transcript: Cow::Borrowed(transcript.record()),
+            transcript: transcript.record(),
             spent: *spent,
             next_step,
             next_request,

@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::output::{CallReport, CallStatus};
-use super::transcript::{TranscriptEntry, TranscriptEvent, is_empty, shorten};
+use super::transcript::{TranscriptEntry, TranscriptEvent};
 use super::transcript_writes::told_form;
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
+use obelus_notebook::shorten::{is_empty, shorten};
 use obelus_notebook::steps::StepNode;
 
 /// The limit of characters of a state value whose result is no longer visible.

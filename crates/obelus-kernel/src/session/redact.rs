@@ -14,12 +14,12 @@ use super::inbox::Question;
 use super::output::CallReport;
 use super::prompt::Prompt;
 use super::scheduler::{Job, Step, with_instance};
-use super::transcript::{MOST_OF_READ, shorten};
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::origin::Origins;
 use crate::path::{Path, Segment};
 use crate::template::Template;
+use obelus_notebook::shorten::{MOST_OF_READ, shorten};
 
 /// The note to the planner on hidden values.
 const NOTE: &str = "Values of untrusted origin are not shown to you: in their place stands their shape, such as \

@@ -7,12 +7,13 @@
 //! |---|---|
 //! | `entry` | an event, and the line that replaces it |
 //! | `history` | the entries in order, and their limit |
-//! | `shorten` | shortened results |
+//! | `told` | calls before they become entries |
 
 mod entry;
 mod history;
-mod shorten;
+mod told;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -22,12 +23,11 @@ use super::output::{CallReport, CallStatus};
 use super::plan_graph::ProposedStep;
 use super::scheduler::Step;
 use crate::origin::Origins;
-pub(super) use entry::clip;
 pub use entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 use history::History;
 use obelus_notebook::compose;
 use obelus_notebook::jq::Filter;
-pub(super) use shorten::{MOST_OF_CHANGE, MOST_OF_READ, is_empty, shorten};
+pub(super) use told::{ToldCall, params_alone};
 
 /// What the model has been shown, and what to tell it next.
 #[derive(Default)]
@@ -78,8 +78,12 @@ impl Transcript {
         Self { record: TranscriptRecord { shown, ..TranscriptRecord::default() }, views, composed: <_>::default() }
     }
 
-    pub(super) fn record(&self) -> &TranscriptRecord {
-        &self.record
+    pub(super) fn record(&self) -> Cow<'_, TranscriptRecord> {
+        let mut record = Cow::Borrowed(&self.record);
+        if !record.history.is_settled() {
+            record.to_mut().history.settle();
+        }
+        record
     }
 
     pub(super) fn restore(&mut self, record: TranscriptRecord) {
@@ -110,6 +114,17 @@ impl Transcript {
     pub(super) fn tell(&mut self, what: TranscriptEvent, origins: &Origins) {
         self.record.history_origins.join(origins);
         self.record.history.push(what);
+    }
+
+    /// The same for a call, whose entry is made later.
+    pub(super) fn tell_call(&mut self, call: ToldCall, origins: &Origins) {
+        self.record.history_origins.join(origins);
+        self.record.history.push_call(call);
+    }
+
+    /// Makes the entries of all calls.
+    pub(super) fn settle(&mut self) {
+        self.record.history.settle();
     }
 
     /// The origins of everything that the model sees.
@@ -340,7 +355,7 @@ mod tests {
         let call = Arc::new(json!({"_tool": "t"}));
         let error = Some(json!({"code": "broken"}));
         transcript.record.ended.push(CallReport { place: (3, 1), call, status: CallStatus::Failed, error });
-        let kept = serde_json::to_string(transcript.record()).unwrap();
+        let kept = serde_json::to_string(&transcript.record()).unwrap();
         transcript.restore(serde_json::from_str(&kept).unwrap());
         let report = &transcript.ended()[0];
         assert_eq!((report.place, report.status), ((3, 1), CallStatus::Failed));

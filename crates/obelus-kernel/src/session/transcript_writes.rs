@@ -6,14 +6,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Session;
 use super::ids::JobRef;
 use super::redact::plain_error;
 use super::scheduler::{Job, Status, with_instance};
 use super::solve::brings_output;
-use super::transcript::{CallEntry, MOST_OF_CHANGE, MOST_OF_READ, TranscriptEvent, clip, shorten};
+use super::transcript::{CallEntry, ToldCall, TranscriptEvent, params_alone};
 use crate::call::Call;
 use crate::expr::OutputPath;
 use crate::message::{Message, Role};
@@ -21,6 +21,7 @@ use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::tool::{Effect, Tool};
 use obelus_notebook::dialect::Solution;
+use obelus_notebook::shorten::{MOST_OF_CHANGE, MOST_OF_READ, clip, shorten};
 
 /// The limit of characters of the model's thought.
 const MOST_OF_THOUGHT: usize = 60;
@@ -113,19 +114,19 @@ impl Session {
 
     fn tell_observation(&mut self, at: JobRef, call: &Call) {
         let job = self.scheduler.job(at);
-        let Some(path) = self.paths_of_result(job, call).into_iter().next() else { return };
-        let Some(about) = self.memory.context.read(&path, job.instance.as_deref()) else { return };
+        let paths = self.paths_of_result(job, call);
+        let Some(path) = first_path(paths.as_deref(), call) else { return };
+        let Some(about) = self.memory.context.read(path, job.instance.as_deref()) else { return };
         let is_part = about["part"] == true;
         let what = TranscriptEvent::Observed { tool: call.tool_name().to_owned(), about: about.into_owned(), is_part };
-        let origins = self.memory.context.origins(&path, job.instance.as_deref());
+        let origins = self.memory.context.origins(path, job.instance.as_deref());
         self.transcript.tell(what, &self.settings.counted_as_shown(origins));
     }
 
-    fn tell_end(&mut self, at: JobRef, call: &Call, status: Status) {
+    fn tell_end(&mut self, at: JobRef, call: &Arc<Call>, status: Status) {
         let job = self.scheduler.job(at);
-        let changes = call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read);
-        let is_quiet = call.tool.as_ref().is_some_and(|tool| tool.is_quiet());
-        if is_quiet && status == Status::Done && self.graph.is_some() {
+        let is_done = status == Status::Done;
+        if is_done && self.graph.is_some() && call.tool.as_ref().is_some_and(|tool| tool.is_quiet()) {
             return;
         }
         let is_planner = self.settings.plans_before_reading();
@@ -133,10 +134,10 @@ impl Session {
             Some(frozen) if !is_planner => Arc::clone(&frozen.call),
             _ => with_instance(&call.raw, job.instance.as_deref()),
         };
-        let paths = if status == Status::Done { self.paths_of_result(job, call) } else { Vec::new() };
+        let paths = if is_done { self.paths_of_result(job, call) } else { Some(Vec::new()) };
         // The model's own result is in its answer.
         let is_own = job.is_model_call && brings_output(call);
-        let path = paths.first().filter(|_| !is_own);
+        let path = first_path(paths.as_deref(), call).filter(|_| !is_own);
         let result = path.and_then(|path| self.result_at(call.tool_name(), path, job.instance.as_deref()));
         // A value in memory counts as shown with the request; the text of an error is only here.
         let mut origins = job.origins.clone();
@@ -145,19 +146,20 @@ impl Session {
             origins.join(&self.settings.origin_of_error(call));
         }
         let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));
-        // In a graph, the model's own proposals are shown without details.
-        let details = call.tool.as_deref().filter(|_| self.graph.is_some());
         let entry = CallEntry {
             place: (at.step, at.job),
-            call: Arc::new(without_details(params_alone(&shown, call), details, "")),
+            call: shown,
             status: status.into(),
             error,
-            at: paths.iter().map(ToString::to_string).collect(),
+            at: paths.iter().flatten().map(ToString::to_string).collect(),
             result,
-            changes,
+            changes: call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read),
             approved: job.is_approved,
         };
-        self.transcript.tell(TranscriptEvent::Call(Box::new(entry)), &self.settings.counted_as_shown(origins));
+        // In a graph, the model's own proposals are shown without details.
+        let (has_declared_path, leaves_out_details) = (paths.is_none(), self.graph.is_some());
+        let told = ToldCall { entry, call: Arc::clone(call), has_declared_path, leaves_out_details };
+        self.transcript.tell_call(told, &self.settings.counted_as_shown(origins));
     }
 
     /// Adds calls that wait for a person, once and as proposed: otherwise a model takes them for lost.
@@ -209,6 +211,7 @@ impl Session {
 
     /// Drops a result that was overwritten before it was shown; it counts for nothing.
     pub(super) fn forget_overwritten(&mut self) {
+        self.transcript.settle();
         let is_gone = |call: &CallEntry| {
             let path = call.at.first().and_then(|path| OutputPath::parse(path).ok());
             let path = path.as_ref().and_then(|path| path.paths().next());
@@ -234,22 +237,27 @@ impl Session {
         error
     }
 
-    /// The paths of a call's result: with its index, if it was added to a list.
-    fn paths_of_result(&self, job: &Job, call: &Call) -> Vec<Path> {
+    /// The paths of a call's result, with its index if it was added to a list; none if it is the declared one.
+    fn paths_of_result(&self, job: &Job, call: &Call) -> Option<Vec<Path>> {
         let is_result = |path: &Path| call.writes().any(|own| **own == *path);
+        let is_added = call.output_method == crate::fold::Method::Push;
         let mut paths: Vec<Path> = match &job.written {
             Some(written) => written.iter().filter(|path| is_result(path)).cloned().collect(),
-            None => call.output_path.iter().flat_map(|path| path.paths().next()).map(|path| (**path).clone()).collect(),
+            None if is_added => call.writes().take(1).map(|path| (**path).clone()).collect(),
+            None => return None,
         };
-        if call.output_method == crate::fold::Method::Push {
-            for path in &mut paths {
-                let list = self.memory.context.read(path, job.instance.as_deref());
-                let last = list.as_deref().and_then(Value::as_array).map_or(0, Vec::len).saturating_sub(1);
-                path.segments.push(Segment::Index(i64::try_from(last).unwrap_or_default()));
-            }
+        for path in paths.iter_mut().filter(|_| is_added) {
+            let list = self.memory.context.read(path, job.instance.as_deref());
+            let last = list.as_deref().and_then(Value::as_array).map_or(0, Vec::len).saturating_sub(1);
+            path.segments.push(Segment::Index(i64::try_from(last).unwrap_or_default()));
         }
-        paths
+        Some(paths)
     }
+}
+
+/// The first path of a call's result: the declared one, if there are no others.
+fn first_path<'a>(paths: Option<&'a [Path]>, call: &'a Call) -> Option<&'a Path> {
+    paths.map_or_else(|| call.writes().next().map(|path| &**path), <[Path]>::first)
 }
 
 /// A result as the model sees it: the fields that the tool's author names, without empty ones, shortened.
@@ -288,30 +296,4 @@ fn without_null_fields(call: &Value) -> Value {
             .collect(),
         other => other.clone(),
     }
-}
-
-/// A call without the parameters that its tool declares as details.
-fn without_details(value: Value, tool: Option<&Tool>, place: &str) -> Value {
-    let Some(tool) = tool else { return value };
-    let Value::Object(fields) = value else { return value };
-    let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-    let told = fields.into_iter().map(|(name, value)| (below(&name), name, value));
-    let told = told.filter(|(place, ..)| !tool.is_detail(place));
-    told.map(|(place, name, value)| (name, without_details(value, Some(tool), &place))).collect()
-}
-
-/// A call without remarks: its tool, its instance and its parameters.
-fn params_alone(shown: &Value, call: &Call) -> Value {
-    let stays = |name: &str| match name.starts_with('_') {
-        true => matches!(name, "_tool" | "_instance"),
-        false => call.aside(name).is_none(),
-    };
-    let fields: Map<String, Value> = shown
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, value)| stays(name) && !value.is_null())
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    Value::Object(fields)
 }

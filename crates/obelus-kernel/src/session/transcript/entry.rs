@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::session::output::CallStatus;
 use crate::time::Time;
+use obelus_notebook::shorten::clip;
 
 /// One entry of a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -234,16 +235,6 @@ fn length_of_text(text: &str) -> usize {
         true => text.bytes().filter(is_escaped).map(added).sum(),
     };
     2 + text.chars().count() + escapes
-}
-
-/// A text of at most `most` characters.
-pub(in crate::session) fn clip(text: &str, most: usize) -> String {
-    let end = match text.as_bytes().get(..most) {
-        None => return text.to_owned(),
-        Some(head) if head.is_ascii() => most,
-        Some(_) => text.char_indices().nth(most).map_or(text.len(), |(end, _)| end),
-    };
-    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
 }
 
 /// A call with shortened parameters.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::entry::{CallEntry, TranscriptEntry, TranscriptEvent};
+use super::told::ToldCall;
 use crate::session::output::CallStatus;
 
 /// The limit of unsent entries.
@@ -22,10 +23,35 @@ pub(in crate::session) struct History {
     sent: usize,
     /// The number of the current batch.
     batch: u64,
+    /// Calls that follow the entries, and are no entries yet.
+    #[serde(skip)]
+    calls: Vec<ToldCall>,
 }
 
 impl History {
+    /// Adds a call. Its entry is made when something reads the entries.
+    pub(in crate::session) fn push_call(&mut self, call: ToldCall) {
+        self.calls.push(call);
+        if self.calls.len() >= MOST_UNSENT {
+            self.settle();
+        }
+    }
+
+    /// Makes the entries of all calls.
+    pub(in crate::session) fn settle(&mut self) {
+        std::mem::take(&mut self.calls).into_iter().for_each(|call| self.insert(call.event()));
+    }
+
+    pub(in crate::session) fn is_settled(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     pub(in crate::session) fn push(&mut self, what: TranscriptEvent) {
+        self.settle();
+        self.insert(what);
+    }
+
+    fn insert(&mut self, what: TranscriptEvent) {
         let entry = TranscriptEntry::new(self.batch, what);
         let at = match &entry.what {
             // Concurrent calls end in any order: they are listed in the order of the answer.
@@ -55,6 +81,7 @@ impl History {
 
     /// Prepares a request that shows everything so far, within this many characters.
     pub(in crate::session) fn note_request(&mut self, budget: usize) {
+        self.settle();
         self.fold_observations();
         self.make_room(budget);
         self.sent = self.entries.len();
@@ -106,6 +133,7 @@ impl History {
 
     /// Keeps only texts.
     pub(in crate::session) fn keep_words_only(&mut self) {
+        self.calls.clear();
         let words = self.entries.drain(..).filter_map(|entry| match entry.what {
             TranscriptEvent::Answer { say: Some(text), .. } => Some(TranscriptEvent::Assistant { text }),
             TranscriptEvent::Answer { output: Value::String(text), .. } => Some(TranscriptEvent::Assistant { text }),

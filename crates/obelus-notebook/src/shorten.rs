@@ -2,15 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::entry::clip;
-
 /// The limit of characters of a read's result.
-pub(in crate::session) const MOST_OF_READ: usize = 4_000;
+pub const MOST_OF_READ: usize = 4_000;
 /// The same for other calls: usually an id, or the current record.
-pub(in crate::session) const MOST_OF_CHANGE: usize = 400;
+pub const MOST_OF_CHANGE: usize = 400;
 
 /// A value in about `most` characters.
-pub(in crate::session) fn shorten(value: &Value, most: usize) -> Value {
+pub fn shorten(value: &Value, most: usize) -> Value {
     let mut room = most;
     match value {
         // In a result itself, an empty list is information.
@@ -68,7 +66,7 @@ fn record(fields: &Map<String, Value>, room: &mut usize, most: usize, says_nothi
 }
 
 /// Whether a field is empty.
-pub(in crate::session) fn is_empty(value: &Value) -> bool {
+pub fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -76,6 +74,16 @@ pub(in crate::session) fn is_empty(value: &Value) -> bool {
         Value::Object(fields) => fields.values().all(is_empty),
         Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+/// A text of at most `most` characters.
+pub fn clip(text: &str, most: usize) -> String {
+    let end = match text.as_bytes().get(..most) {
+        None => return text.to_owned(),
+        Some(head) if head.is_ascii() => most,
+        Some(_) => text.char_indices().nth(most).map_or(text.len(), |(end, _)| end),
+    };
+    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
 }
 
 #[cfg(test)]
