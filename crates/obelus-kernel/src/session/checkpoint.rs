@@ -57,6 +57,11 @@ struct Checkpoint<'a> {
 }
 
 impl Session {
+    /// Does in place the work for [`Session::checkpoint`] that it would otherwise do in a copy.
+    pub fn prepare_checkpoint(&mut self) {
+        self.transcript.settle();
+    }
+
     /// The checkpoint as JSON; none while work is running, or a call waits for a person.
     pub fn checkpoint(&self) -> Option<String> {
         // All fields are listed, so that a new one is stored, or left out on purpose.

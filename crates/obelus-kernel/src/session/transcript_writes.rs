@@ -266,7 +266,7 @@ pub(super) fn told_form(tool: Option<&Tool>, value: &Value) -> Value {
         true => MOST_OF_READ,
         false => MOST_OF_CHANGE,
     };
-    match tool.and_then(Tool::shown_fields) {
+    match tool.filter(|_| value.is_object() || value.is_array()).and_then(Tool::shown_fields) {
         Some(fields) => shorten(&with_fields(value, &fields), most),
         None => shorten(value, most),
     }

@@ -153,6 +153,7 @@ impl Actor {
     /// Stores a resting session: a checkpoint, its open questions and its summary.
     pub(super) fn store_checkpoint(&mut self) {
         let Some(journal) = self.journal.as_ref().filter(|_| self.needs_checkpoint()) else { return };
+        self.session.prepare_checkpoint();
         let open = self.session.questions().into_iter().filter(Question::is_open);
         let questions = open.map(|question| question.to_json()).collect();
         let (checkpoint, summary) = (self.session.checkpoint(), SessionSummary::of(&self.session, &self.agent));
