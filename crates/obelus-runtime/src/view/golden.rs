@@ -9,6 +9,7 @@ use obelus_kernel::session::{
 };
 use serde_json::{Value, json};
 
+use super::question::QuestionViewBuilder;
 use super::sample::{about_three, asked, solved};
 use super::{QuestionView, StepLine, Titles, ViewLine};
 use crate::words::Language;
@@ -190,4 +191,23 @@ fn questions_and_steps_match_the_golden_files_in_both_languages() {
         }
     }
     assert!(others.is_empty(), "{others}");
+}
+
+#[test]
+fn values_that_were_read_are_not_shown_for_another_record() {
+    let (session, question) = update();
+    let titles = Titles::of(session.context(), Language::English.code());
+    let pages = titles.pages();
+    let read_values = |id: u64| {
+        let mut edited = question.clone();
+        let mut call = (*edited.calls[0].call).clone();
+        call["id"] = id.into();
+        edited.calls[0].call = Arc::new(call);
+        let language = Language::English;
+        let proposed = Some(&question);
+        let view = QuestionViewBuilder { question: &edited, titles: &titles, pages: &pages, language, proposed }.view();
+        view.calls[0].rows.iter().filter_map(|row| row.before.clone()?.value).collect::<Vec<_>>()
+    };
+    assert_eq!(read_values(7), ["50000.00", "«Новая» (NEW)"]);
+    assert_eq!(read_values(8), [""; 0]);
 }

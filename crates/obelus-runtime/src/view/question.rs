@@ -295,14 +295,24 @@ impl QuestionViewBuilder<'_> {
         let label = self.titles.param(tool, place).or_else(number).unwrap_or_else(|| place.to_owned());
         let changes = self.question.changes.iter().filter(|change| change.call == index);
         let change = changes.into_iter().find(|change| self.titles.place_of(tool, &change.field) == place);
-        let before = change.map(|change| BeforeView {
-            value: change.before.as_ref().map(|before| self.named(place, before)),
-            is_same: change.before.as_ref() == Some(&change.after),
+        let before = change.map(|change| match self.is_other_record(index, asked, tool) {
+            true => BeforeView { value: None, is_same: false },
+            false => BeforeView {
+                value: change.before.as_ref().map(|before| self.named(place, before)),
+                is_same: change.before.as_ref() == Some(&change.after),
+            },
         });
         let mark = self.mark(asked, place);
         let value = self.named(place, value);
         let instead_of = self.proposed_value(index, place).filter(|proposed| *proposed != value);
         RowView { place: place.to_owned(), label: visible(&label), value, before, instead_of, mark }
+    }
+
+    /// Whether a person has chosen another record: the values that were read are not those of the chosen one.
+    fn is_other_record(&self, index: usize, asked: &AskedCall, tool: &str) -> bool {
+        let Some(proposed) = self.proposed.and_then(|question| question.calls.get(index)) else { return false };
+        let is_id = |(place, _): &(String, &Value)| self.titles.is_id(tool, place);
+        !asked.leaves().into_iter().filter(is_id).eq(proposed.leaves().into_iter().filter(is_id))
     }
 
     /// The agent's proposed value of a parameter, if a person changes the call.
