@@ -40,6 +40,8 @@ export interface Following {
   /** Frames that arrived together. */
   onFrames: (frames: Frame[]) => void;
   onLink?: (link: Link) => void;
+  /** The stream is open. `at` is the time by the server's clock, in milliseconds and rounded down to a second. */
+  onOpen?: (at: number) => void;
   /** The server refuses this stream; it is not opened again. */
   onRefused?: (error: ApiError) => void;
 }
@@ -66,8 +68,9 @@ async function run(path: string, at: string[], following: Following, ended: Abor
     following.onLink?.('opening');
     try {
       await once(path, at, last, ended, {
-        opened: () => {
+        opened: (at) => {
           pause = FIRST_PAUSE;
+          following.onOpen?.(at);
           following.onLink?.('open');
         },
         frames: (frames) => {
@@ -88,7 +91,7 @@ async function run(path: string, at: string[], following: Following, ended: Abor
 }
 
 interface Once {
-  opened: () => void;
+  opened: (at: number) => void;
   frames: (frames: Frame[]) => void;
 }
 
@@ -107,7 +110,7 @@ async function once(path: string, at: string[], last: string | undefined, ended:
     const query = last === undefined ? {} : { after: last };
     const response = await fetch(address(path, at, query), { headers: headers(), cache: 'no-store', signal: silent.signal });
     if (!response.ok || !response.body) throw await errorOf(response);
-    to.opened();
+    to.opened(Date.parse(response.headers.get('date') ?? '') || Date.now());
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     const frames = new FrameReader();
     for (;;) {

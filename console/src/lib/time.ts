@@ -3,19 +3,20 @@
 import { settings } from './settings.svelte';
 
 /** A moment; only the time if it is today. */
-export function shortTime(text: string, now = new Date()): string {
+export function shortTime(text: string, hasSeconds = false, now = new Date()): string {
   const at = new Date(text);
   if (Number.isNaN(at.getTime())) return text;
   const isToday = at.toDateString() === now.toDateString();
   const day: Intl.DateTimeFormatOptions = isToday ? {} : { day: 'numeric', month: 'short' };
-  return new Intl.DateTimeFormat(settings.lang, { ...day, hour: 'numeric', minute: '2-digit' }).format(at);
+  const second: Intl.DateTimeFormatOptions = hasSeconds ? { second: '2-digit' } : {};
+  return new Intl.DateTimeFormat(settings.lang, { ...day, hour: 'numeric', minute: '2-digit', ...second }).format(at);
 }
 
-/** A moment in full. */
+/** A moment in full, with the time zone. */
 export function fullTime(text: string): string {
   const at = new Date(text);
   if (Number.isNaN(at.getTime())) return text;
-  return new Intl.DateTimeFormat(settings.lang, { dateStyle: 'long', timeStyle: 'medium' }).format(at);
+  return new Intl.DateTimeFormat(settings.lang, { dateStyle: 'long', timeStyle: 'long' }).format(at);
 }
 
 /** Moments within a text, such as `2026-11-16T17:42:32Z`, as people write them. */

@@ -38,7 +38,6 @@ interface Line {
 /** Past events come in many pieces, which are drawn together after this pause in milliseconds. */
 const GATHERING = 60;
 const QUIET = 250;
-const SETTLING = 1500;
 
 export class Feed {
   items = $state.raw<Item[]>([]);
@@ -52,8 +51,10 @@ export class Feed {
   error = $state.raw<unknown>(null);
   /** Grows when something was done after which there may be another picture of what the agent sees. */
   seen = $state(0);
-  /** The text for screen readers. */
+  /** New texts for screen readers. */
   news = $state('');
+  /** The number of new questions. */
+  asked = $state(0);
 
   readonly #session: string;
   readonly #items: Item[] = [];
@@ -66,6 +67,8 @@ export class Feed {
   #writing = '';
   #seen = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the session was opened, by the server's clock: what happened before is no news. */
+  #opened = Infinity;
 
   constructor(session: string) {
     this.#session = session;
@@ -73,14 +76,13 @@ export class Feed {
 
   /** Follows the session from its beginning; the returned function stops it. */
   open(): () => void {
-    let opened = 0;
     const end = follow('/api/v1/sessions/{id}/events', [this.#session], {
       after: this.#last,
-      onFrames: (frames) => this.#frames(frames, Date.now() - opened > SETTLING),
+      onFrames: (frames) => this.#frames(frames),
+      onOpen: (at) => (this.#opened = Math.min(this.#opened, at)),
       onLink: (link) => {
         this.link = link;
         if (link !== 'open') return;
-        opened = Date.now();
         // A session without events sends nothing.
         this.#timer ??= setTimeout(() => this.#commit(), QUIET);
       },
@@ -92,13 +94,8 @@ export class Feed {
     };
   }
 
-  #frames(frames: Frame[], isNew: boolean): void {
-    for (const frame of frames) {
-      const event = JSON.parse(frame.data) as SessionEvent;
-      this.#take(event);
-      // Screen readers get only new texts.
-      if (isNew && event.event === 'agent_said') this.news = event.text;
-    }
+  #frames(frames: Frame[]): void {
+    for (const frame of frames) this.#take(JSON.parse(frame.data) as SessionEvent);
     if (this.isRead) this.#commit();
     else {
       clearTimeout(this.#timer);
@@ -125,6 +122,15 @@ export class Feed {
     return this.#items.length - 1;
   }
 
+  /** Tells screen readers a text, if it is new. */
+  #tell(event: SessionEvent, text: string): void {
+    if (this.#isNew(event)) this.news = text;
+  }
+
+  #isNew(event: SessionEvent): boolean {
+    return new Date(event.at).getTime() >= this.#opened;
+  }
+
   #note(event: SessionEvent, note: NoteKind, text = ''): void {
     this.#add(event, { kind: 'note', note, text });
   }
@@ -138,6 +144,7 @@ export class Feed {
       case 'agent_said':
         this.#writing = '';
         if (event.text.trim()) this.#add(event, { kind: 'agent', text: event.text });
+        this.#tell(event, event.text);
         break;
       case 'writing':
         this.#writing += event.text;
@@ -147,6 +154,8 @@ export class Feed {
         this.#writing = '';
         break;
       case 'call_began':
+        // Lookups for a question are not steps of the agent.
+        if (event.id.includes(':')) break;
         this.#isBusy = true;
         this.#began(event, lineOf(event) ?? lineOfCall(event.call));
         break;
@@ -155,6 +164,9 @@ export class Feed {
         this.#ended(event);
         break;
       case 'question_asked':
+        if (this.#isNew(event)) this.asked += 1;
+        this.#asked(event, event.question.id, true);
+        break;
       case 'question_asked_again':
         this.#asked(event, event.question.id, true);
         break;
@@ -204,8 +216,6 @@ export class Feed {
   }
 
   #began(event: SessionEvent & { event: 'call_began' }, line: Line): void {
-    // Lookups for a question are not steps of the agent.
-    if (event.id.includes(':')) return;
     if (this.#steps.has(event.id)) return this.#set(event.id, line);
     // A quiet step is shown only if it needs a word.
     if (!line.is_quiet) this.#show(event, line);
@@ -264,7 +274,7 @@ export class Feed {
     // The output is shown unless it was already said.
     if (typeof output === 'string' && output.trim() && !said.includes(output)) {
       this.#add(event, { kind: 'agent', text: output });
-      this.news = this.isRead ? output : '';
+      this.#tell(event, output);
     } else if (typeof output === 'object' && output !== null) {
       this.#add(event, { kind: 'result', value: output });
     }

@@ -6,7 +6,7 @@ import { beginning, plainValue } from '../../lib/text';
 type Fields = Record<string, unknown>;
 
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+const textOf = (value: unknown): string => (typeof value === 'string' ? value.replace(/\s*\n\s*/g, ' ') : '');
 
 export function summaryOf(row: Schemas['LogRow']): string {
   const input = fieldsOf(fieldsOf(row.input)[row.kind]);

@@ -33,12 +33,15 @@ export function writerWords(writer: Edge['writer']): string {
   }
 }
 
+/** The titles of tools by their names. */
+export type ToolTitles = ReadonlyMap<string, string>;
+
 /** An origin such as `untrusted:TOOL`, in words. */
-export function originWords(origin: string, graph?: Graph): string {
-  const [kind, tool] = origin.split(/:(.*)/s);
-  const name = graph?.nodes.find((node) => node.tool === tool)?.title ?? tool;
-  if (kind === 'trusted') return fill(words.byTool, name ?? '');
-  if (kind === 'untrusted') return `${fill(words.byTool, name ?? '')}, ${words.notTrusted}`;
+export function originWords(origin: string, titles: ToolTitles): string {
+  const [kind, tool = ''] = origin.split(/:(.*)/s);
+  const name = titles.get(tool) ?? tool;
+  if (kind === 'trusted') return fill(words.byTool, name);
+  if (kind === 'untrusted') return `${fill(words.byTool, name)}, ${words.notTrusted}`;
   return { user: words.user, author: words.author, model: words.model, runtime: words.runtime }[kind ?? ''] ?? origin;
 }
 
@@ -59,6 +62,14 @@ export function stepWords(node: NonNullable<Graph['steps']>['nodes'][number]): s
   }
 }
 
+/** The nodes of a graph of steps in the order in which they are reached, and then the others. */
+export function stepsInOrder({ nodes, edges }: NonNullable<Graph['steps']>): NonNullable<Graph['steps']>['nodes'] {
+  const reached = new Set(nodes.filter((node) => node.is_start).map((node) => node.name));
+  for (const name of reached) for (const edge of edges) if (edge.from === name) reached.add(edge.to);
+  const known = new Map(nodes.map((node) => [node.name, node]));
+  return [...new Set([...reached, ...known.keys()])].flatMap((name) => known.get(name) ?? []);
+}
+
 /** The number of nodes with each status. */
 export function countsOf(nodes: Node[]): [string, number][] {
   const counts = new Map<string, number>();
@@ -66,8 +77,13 @@ export function countsOf(nodes: Node[]): [string, number][] {
   return [...counts];
 }
 
-/** A short summary of a step: its first parameter. */
+/** A short summary of a step: the rest of its headline, which begins with its tool; else its first parameters. */
 export function summaryOf(node: Node): string {
+  const begin = [node.title, node.tool].find((name) => node.headline.startsWith(`${name} `));
+  if (begin !== undefined) {
+    const rest = node.headline.slice(begin.length + 1);
+    return /^\((.*)\)$/s.exec(rest)?.[1] ?? rest;
+  }
   const parts: string[] = [];
   const add = (value: unknown, name: string) => {
     if (parts.length > 3 || name.startsWith('_')) return;

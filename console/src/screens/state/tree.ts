@@ -13,6 +13,11 @@ export interface Branch {
   below: Branch[];
 }
 
+/** The titles of the tools that wrote these values, by their names. */
+export function titlesOf(values: StateValue[]): Map<string, string> {
+  return new Map(values.flatMap(({ writer }) => (writer?.name && writer.title ? [[writer.name, writer.title] as const] : [])));
+}
+
 /** The parts of a path such as `†state.deal["a b"][0]`. */
 export function partsOf(path: string): string[] {
   const parts = path.match(/†?[^.[\]]+|\[(?:\d+|"(?:[^"\\]|\\.)*")\]/g) ?? [path];

@@ -117,6 +117,11 @@ fn screens_are_accessible_and_small() {
 }
 
 #[test]
+fn what_opens_on_the_screens_is_accessible_and_can_be_hit() {
+    run("parts");
+}
+
+#[test]
 fn the_types_of_the_api_are_those_of_the_program() {
     if !has_packages() {
         return;

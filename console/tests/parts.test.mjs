@@ -1,0 +1,134 @@
+/** What opens on the screens: panels, forms, dialogs and empty screens. They are accessible, have room, and can be hit with a finger. */
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { accessibilityFaults, PATIENCE, World } from './support.mjs';
+
+const shots = process.env.OBELUS_SHOTS;
+
+let world;
+
+before(async () => {
+  if (shots) fs.mkdirSync(shots, { recursive: true });
+  world = await World.start();
+  const say = async (agent, id, ...texts) => {
+    await world.api('POST', '/sessions', { agent, id, lang: 'en' });
+    for (const text of texts) await world.api('POST', `/sessions/${id}/messages`, { text, wait: true });
+  };
+  await say('letters', 'answered', 'Nadia from Northwind asks when her pumps arrive');
+  await world.api('POST', '/questions/answered:q1/answer', { decision: 'approve' });
+  await say('crm', 'fresh');
+  await say('signup', 'form', 'Sign Nadia up for the newsletter');
+  await say('orders', 'doubt', 'Order 12 pumps');
+  await say('crm', 'batch', 'Hand 20 deals of Ian over to Dora');
+  await say('crm', 'tour', 'Change the amount of deal 1 to 100000');
+}, { timeout: PATIENCE * 4 });
+after(() => world?.stop());
+
+const press = (name) => (page) => page.getByRole('button', { name }).first().click();
+const none = () => undefined;
+
+/** Name, place, an element that shows that the screen is drawn, and what opens the part. */
+const PARTS = [
+  ['inbox-answered', ['inbox'], '.inbox a', press('Answered')],
+  ['edit', ['s', 'tour', 'chat'], 'article.question', async (page) => {
+    await press('Edit')(page);
+    await page.getByLabel('amount').fill('120000');
+    await page.getByText('This is what will be done').waitFor();
+  }],
+  ['deny', ['s', 'tour', 'chat'], 'article.question', press('Deny')],
+  ['details', ['s', 'tour', 'chat'], 'article.question', async (page) => {
+    for (const summary of await page.locator('article summary').all()) await summary.click();
+  }],
+  ['batch-question', ['s', 'batch', 'chat'], 'article.question', none],
+  ['form-question', ['s', 'form', 'chat'], 'article.question', none],
+  ['doubt-question', ['s', 'doubt', 'chat'], 'article.question', none],
+  ['plan-node', ['s', 'answered', 'plan'], '.svelte-flow__node, ol li', async (page) => {
+    await press('List')(page);
+    await page.locator('ol li button.head').nth(2).click();
+  }],
+  ['state-value', ['s', 'answered', 'state'], '.body ul li', (page) => page.locator('.body ul li button').nth(3).click()],
+  ['state-changes', ['s', 'answered', 'state'], '.body ul li', (page) => page.getByLabel('Show').selectOption('0')],
+  ['fork', ['s', 'answered', 'timeline'], '.body ol li', press('Look at this point')],
+  ['usage', ['s', 'answered', 'log'], '.body ol li', press('Tokens and cost')],
+  ['agent-policy', ['agents', 'crm'], 'main dl dd', press('Policy')],
+  ['agent-prompt', ['agents', 'crm'], 'main dl dd', async (page) => {
+    await press('Prompt')(page);
+    await press('Show the prompt')(page);
+    await page.getByText('Request 2').waitFor();
+  }],
+  ['palette', [], '.agents li', (page) => page.keyboard.press('Control+k')],
+  ['empty-state', ['s', 'fresh', 'state'], '.body ul li', none],
+  ['empty-timeline', ['s', 'fresh', 'timeline'], '.body .quiet', none],
+  ['empty-instances', ['s', 'fresh', 'instances'], '.body .quiet', none],
+];
+
+/** What is pressed, and is smaller than a finger hits: WCAG 2.5.8 asks for 24 pixels. */
+const tooSmall = (page) =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('a, button, input, select, summary, textarea')]
+      .map((element) => [element, element.getBoundingClientRect()])
+      .filter(([element, box]) => element.checkVisibility() && box.width > 0 && (box.width < 24 || box.height < 24))
+      .map(([element, box]) => `${element.outerHTML.slice(0, 100)} ${Math.round(box.width)} × ${Math.round(box.height)}`),
+  );
+
+for (const [size, scheme, width, height] of [['wide', 'dark', 1280, 800], ['narrow', 'light', 360, 740]]) {
+  test(`every part is accessible, ${size} and ${scheme}`, async () => {
+    const page = await world.page({ width, height, scheme });
+    const faults = [];
+    for (const [name, place, sign, open] of PARTS) {
+      await world.open(page, 'inbox');
+      await world.open(page, ...place);
+      await page.locator(sign).first().waitFor();
+      await open(page);
+      await page.locator('main p[role=status].quiet').first().waitFor({ state: 'hidden' });
+      await page.waitForTimeout(300);
+      if (shots) await page.screenshot({ path: path.join(shots, `part-${name}-${size}-${scheme}.png`) });
+      faults.push(...(await accessibilityFaults(page)).map((fault) => `${name}: ${fault}`));
+      if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) faults.push(`${name}: wider than the window`);
+      if (size === 'narrow') faults.push(...(await tooSmall(page)).map((fault) => `${name}: too small: ${fault}`));
+      await page.keyboard.press('Escape');
+    }
+    assert.deepEqual(faults, []);
+    assert.deepEqual(page.faults, []);
+    await page.context().close();
+  });
+}
+
+test('the details of a node take room from the graph, and the node stays in sight', async () => {
+  for (const [width, height] of [[1280, 800], [360, 740]]) {
+    const page = await world.page({ width, height });
+    await world.open(page, 's', 'answered', 'plan');
+    await press('Graph')(page);
+    const node = page.locator('.svelte-flow__node', { hasText: 'Find out when it is delivered' });
+    await node.click();
+    await page.getByRole('complementary').waitFor();
+    await page.waitForFunction(() => {
+      const [node, view] = ['.svelte-flow__node.selected', '.view'].map((sign) => document.querySelector(sign)?.getBoundingClientRect());
+      return node && view && node.left >= view.left && node.right <= view.right && node.top >= view.top && node.bottom <= view.bottom;
+    });
+    assert.match(await node.getAttribute('aria-label'), /^Find out when it is delivered, done, /, 'its state is told, not only drawn');
+    await page.context().close();
+  }
+});
+
+test('a graph of steps is listed from its start', async () => {
+  const page = await world.page();
+  await world.open(page, 'agents', 'steps');
+  await press('Graph')(page);
+  await page.locator('section li strong').first().waitFor();
+  const names = await page.locator('section li strong').allInnerTexts();
+  assert.deepEqual(names, ['understand', 'book', 'ask', 'done', 'gave_up']);
+  await page.context().close();
+});
+
+test('a session that is not there has neither a status nor a plan', async () => {
+  const page = await world.page();
+  await world.open(page, 's', 'nothing', 'chat');
+  await page.getByText('there is no session').waitFor();
+  assert.equal(await page.locator('header .badge:visible').count(), 0);
+  await page.context().close();
+});
