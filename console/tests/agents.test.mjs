@@ -63,3 +63,22 @@ test('the picture of what the agent sees is shown while it works, and opens larg
   assert.deepEqual(page.faults, []);
   await page.context().close();
 });
+
+test('words are shown while the model writes them, and the work can be stopped', async () => {
+  await world.api('POST', '/sessions', { agent: 'crm', id: 'words', lang: 'en' });
+  const page = await world.page();
+  const events = [
+    { event: 'user_said', text: 'Look at the deals', number: '1-1' },
+    { event: 'model_asked', number: '1-2' },
+    { event: 'writing', text: 'There are ' },
+    { event: 'writing', text: 'three deals' },
+  ];
+  const body = events.map((event) => `${event.number ? `id: ${event.number}\n` : ''}event: ${event.event}\ndata: ${JSON.stringify({ at: Date.now(), ...event })}\n\n`).join('');
+  await page.route(/\/sessions\/words\/events/, (route) => (route.request().url().includes('after=0-0') ? route.fulfill({ contentType: 'text/event-stream', body }) : undefined));
+  await world.open(page, 's', 'words', 'chat');
+  await page.getByText('There are three deals').waitFor();
+  const stopped = page.waitForRequest((request) => request.method() === 'POST' && /\/sessions\/words\/stop/.test(request.url()));
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await stopped;
+  await page.context().close();
+});

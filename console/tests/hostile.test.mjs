@@ -29,22 +29,42 @@ const PLACES = [
   ...['chat', 'plan', 'state', 'timeline', 'instances', 'log'].map((tab) => ['s', 'hostile', tab]),
 ];
 
-for (const place of PLACES) {
-  test(`hostile texts are text at /${place.join('/')}`, async () => {
+/** What opens on these places, and how. */
+const PARTS = [
+  ['the form for an edit', ['s', 'hostile', 'chat'], async () => {
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.locator('article input:disabled').waitFor();
+    assert.equal(await page.locator('article input:disabled').inputValue(), 'too long to be changed here');
+  }],
+  ['details of the question', ['s', 'hostile', 'chat'], () => page.locator('article summary').first().click()],
+  ['a step', ['s', 'hostile', 'plan'], () => page.getByRole('button', { name: 'List' }).click().then(() => page.locator('button.head').last().click())],
+  ['a value between steps', ['s', 'hostile', 'plan'], () => page.getByRole('button', { name: 'List' }).click().then(() => page.locator('button.path').last().click())],
+  ['a value of the state', ['s', 'hostile', 'state'], () => page.locator('.body ul li button').last().click()],
+  ['changes of the state', ['s', 'hostile', 'state'], () => page.getByLabel('Show').selectOption('0')],
+  ['a fork', ['s', 'hostile', 'timeline'], () => page.getByRole('button', { name: 'Look at this point' }).last().click()],
+  ['a record of the log', ['s', 'hostile', 'log'], () => page.locator('.body summary').last().click()],
+  ['the list of places', [], () => page.keyboard.press('Control+k')],
+];
+
+for (const [name, place, open] of [...PLACES.map((place) => [`/${place.join('/')}`, place, () => undefined]), ...PARTS]) {
+  test(`hostile texts are text: ${name}`, async () => {
     await world.open(page, ...place);
     await page.reload();
     await page.locator('main').waitFor();
     await page.getByText('Loading…').first().waitFor({ state: 'hidden' });
     await page.waitForTimeout(1500);
+    await open();
+    await page.waitForTimeout(500);
     const seen = await page.evaluate(() => ({
       hacked: window.hacked ?? null,
-      text: document.body.innerText,
-      made: document.querySelectorAll('main script, main h1 script, main b[onclick], main img[src="x"], main a[href^="javascript"]').length,
+      text: `${document.title} ${document.body.innerText}`,
+      made: document.querySelectorAll('body script:not([src]), b[onclick], img[src="x"], a[href^="javascript"], svg[onload]').length,
     }));
     assert.equal(seen.hacked, null);
     assert.equal(seen.made, 0);
     assert.ok(!MISLEADING.test(seen.text), 'no direction marks reach the page');
     assert.ok(seen.text.length < 200_000, `endless lines are cut: ${seen.text.length}`);
+    await page.keyboard.press('Escape');
   });
 }
 
@@ -52,6 +72,7 @@ test('markup of the user and the model is shown as it was written, and long word
   await world.open(page, 's', 'hostile', 'chat');
   await page.getByText("<script>window.hacked='user'</script> \\u{202e}abc <b>bold</b>").last().waitFor();
   await page.locator('.chat .items').getByText("<h1>Hello</h1><script>window.hacked='words'</script>").waitFor();
+  await page.getByText('from «read page», not trusted').first().waitFor();
   await page.getByRole('button', { name: /show more/ }).first().click();
   assert.equal(await page.evaluate(() => window.hacked ?? null), null);
   const isWide = await page.evaluate(() => document.querySelector('main').scrollWidth > document.querySelector('main').clientWidth);

@@ -115,6 +115,23 @@ test('the details of a node take room from the graph, and the node stays in sigh
   }
 });
 
+test('a value of the state has its writer, its time, its sources and who approved it; the log is searched', async () => {
+  const page = await world.page();
+  await world.open(page, 's', 'answered', 'state');
+  await page.locator('.body ul li button', { hasText: 'Friday' }).first().click();
+  const panel = await page.getByRole('complementary').innerText();
+  for (const part of ['the tool “Find out when it is delivered”', 'When', 'Approved by', 'local', 'the tool “Find the deal”']) {
+    assert.ok(panel.includes(part), `${part} in ${panel}`);
+  }
+  await page.getByLabel('Show').selectOption('0');
+  await page.locator('.change', { hasText: '†state.letter' }).getByText('added').waitFor();
+  await world.open(page, 's', 'answered', 'log');
+  await page.getByPlaceholder('Search the log').fill('approve');
+  await page.waitForFunction(() => document.querySelectorAll('.body ol li').length === 1);
+  await page.locator('summary').getByText('Decision of a person').waitFor();
+  await page.context().close();
+});
+
 test('a graph of steps is listed from its start', async () => {
   const page = await world.page();
   await world.open(page, 'agents', 'steps');

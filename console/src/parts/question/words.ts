@@ -61,6 +61,7 @@ export const words = table({
   giveConsent: ['Разрешить и больше не спрашивать', 'Approve and stop asking'],
   saveEdit: ['Разрешить с изменениями', 'Approve with the changes'],
   nothingChanged: ['Измените хотя бы одно поле.', 'Change at least one field.'],
+  tooLong: ['слишком длинное, чтобы изменить здесь', 'too long to be changed here'],
   newDifference: ['Вот что будет сделано', 'This is what will be done'],
   picture: ['Страница, о которой вопрос', 'The page that the question is about'],
   session: ['Открыть разговор', 'Open the conversation'],

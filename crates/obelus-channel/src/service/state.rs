@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use obelus_kernel::policy::Writer;
-use obelus_kernel::session::{Question, Session};
+use obelus_kernel::session::{About, AskedCall, Question, QuestionStatus, Session};
 use obelus_kernel::{Expr, Message, Time};
 use obelus_runtime::Language;
 use obelus_runtime::people::Titles;
@@ -64,8 +64,8 @@ struct Inspector<'a> {
 
 impl<'a> Inspector<'a> {
     fn of(session: &'a Session, id: &'a str, language: Language) -> Self {
-        let is_approved = |question: &Question| question.calls.iter().any(|asked| asked.decided == Some(true));
-        let approved = session.questions().into_iter().filter(is_approved).collect();
+        let has_approved = |question: &Question| question.calls.iter().any(|asked| is_approved(question, asked));
+        let approved = session.questions().into_iter().filter(has_approved).collect();
         Self { session, id, language, titles: Titles::of(session.context(), language.code()), approved }
     }
 
@@ -140,14 +140,21 @@ impl<'a> Inspector<'a> {
         let date = date.and_then(Time::parse);
         let is_meant = |question: &&Question| {
             question.calls.iter().any(|asked| {
-                let was_before = asked.decided_at.zip(date).is_none_or(|(decided, written)| decided <= written);
-                asked.decided == Some(true) && was_before && may_be(call, &asked.call)
+                let decided_at = asked.decided_at.or(question.decided_at);
+                let was_before = decided_at.zip(date).is_none_or(|(decided, written)| decided <= written);
+                is_approved(question, asked) && was_before && may_be(call, &asked.call)
             })
         };
         let mut meant = self.approved.iter().filter(is_meant);
         let last = meant.next_back()?;
         meant.all(|other| other.by == last.by).then_some(last)
     }
+}
+
+/// Whether a person has approved a call. A plan is approved as a whole.
+fn is_approved(question: &Question, asked: &AskedCall) -> bool {
+    let is_whole = question.about == About::Plan && question.status == QuestionStatus::Approved;
+    asked.decided == Some(true) || is_whole
 }
 
 /// Whether a proposed call may be the one that a person was asked about.

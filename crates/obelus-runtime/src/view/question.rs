@@ -310,9 +310,9 @@ impl QuestionViewBuilder<'_> {
 
     /// Whether a person has chosen another record: the values that were read are not those of the chosen one.
     fn is_other_record(&self, index: usize, asked: &AskedCall, tool: &str) -> bool {
-        let Some(proposed) = self.proposed.and_then(|question| question.calls.get(index)) else { return false };
-        let is_id = |(place, _): &(String, &Value)| self.titles.is_id(tool, place);
-        !asked.leaves().into_iter().filter(is_id).eq(proposed.leaves().into_iter().filter(is_id))
+        let lookup = |asked: &AskedCall| self.titles.lookup(tool, &asked.call);
+        let proposed = self.proposed.and_then(|question| question.calls.get(index));
+        proposed.is_some_and(|proposed| lookup(proposed) != lookup(asked))
     }
 
     /// The agent's proposed value of a parameter, if a person changes the call.

@@ -59,6 +59,11 @@ impl Titles {
         below.map_or_else(|| field.to_owned(), |below| format!("{below}.{field}"))
     }
 
+    /// The call that reads the values which a call would change, if its tool declares one.
+    pub(super) fn lookup(&self, tool: &str, call: &Value) -> Option<Value> {
+        self.tools.get(tool)?.before.as_ref()?.preview_call(call)
+    }
+
     /// Whether a parameter is the id of the call's record.
     pub fn is_id(&self, tool: &str, place: &str) -> bool {
         self.tools.get(tool).is_some_and(|tool| tool.is_record(place))
