@@ -72,9 +72,9 @@ const MOST_AT_ONCE: usize = 256;
 /// After this many batches without a wait, the actor yields to other sessions.
 const BATCHES_IN_A_ROW: u32 = 64;
 
-/// How long a session rests before a checkpoint: the next turn may follow at once, and a checkpoint is as large as
-/// the session's memory.
-const KEPT_AFTER: Duration = Duration::from_millis(20);
+/// How long a session rests before a checkpoint: the next turn may follow soon, even from a busy client, and a
+/// checkpoint is as large as the session's memory.
+const KEPT_AFTER: Duration = Duration::from_millis(250);
 
 /// After this many records a resting session is checkpointed at once, to limit the replay when it is restored.
 const MOST_RECORDS: u64 = 1024;
