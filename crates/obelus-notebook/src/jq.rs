@@ -2,10 +2,12 @@
 //!
 //! Only the pure part of the language is supported: no clock, environment, files or `input`.
 
+mod fields;
 mod immediate;
 mod json;
 mod library;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jaq_core::load::{Arena, File, Loader};
@@ -112,6 +114,11 @@ impl Filter {
     /// Whether it ends at once whatever it reads: it has no iteration. Others may never end.
     pub fn is_immediate(&self) -> bool {
         immediate::is_immediate(&self.text)
+    }
+
+    /// The fields of its input that it reads; none if it may read others too.
+    pub fn fields(&self) -> Option<BTreeSet<String>> {
+        fields::fields_of(&self.text)
     }
 
     /// All results for an input.

@@ -48,6 +48,7 @@ use intake::Incoming;
 pub(crate) use intake::Journal;
 use report::Report;
 use running::{RunningWork, WorkResult};
+pub(crate) use waiters::Wait;
 use waiters::Waiters;
 
 /// The refusal code if the journal could not be written: nothing was stored or done.
@@ -71,9 +72,9 @@ const MOST_AT_ONCE: usize = 256;
 /// After this many batches without a wait, the actor yields to other sessions.
 const BATCHES_IN_A_ROW: u32 = 64;
 
-/// How long a session rests before a checkpoint: the next turn may follow at once, and a checkpoint is as large as
-/// the session's memory.
-const KEPT_AFTER: Duration = Duration::from_millis(20);
+/// How long a session rests before a checkpoint: the next turn may follow soon, even from a busy client, and a
+/// checkpoint is as large as the session's memory.
+const KEPT_AFTER: Duration = Duration::from_millis(250);
 
 /// After this many records a resting session is checkpointed at once, to limit the replay when it is restored.
 const MOST_RECORDS: u64 = 1024;
@@ -336,9 +337,9 @@ impl Actor {
             Command::Activities { answer } => {
                 let _ = answer.send(self.work.activities());
             }
-            Command::Wait { what, answer } => {
+            Command::Wait(waiter) => {
                 self.wake().await;
-                self.waiters.add(what, answer);
+                self.waiters.add(waiter);
             }
             Command::Tell(tell) => {
                 self.may_unload = false;
@@ -414,12 +415,10 @@ impl Actor {
         let is_busy = self.is_settling || self.work.has_outcomes() || !self.deferred.is_empty();
         let (session, is_still) = (&self.session, self.is_still());
         let is_at_rest = session.is_at_rest() && !is_busy;
-        if !is_at_rest && !is_still {
-            return;
-        }
-        self.waiters.answer(|what| match what {
-            WaitFor::Rest => is_at_rest.then(|| session.reply()),
-            WaitFor::Stillness => is_still.then(|| session.reply()),
+        self.waiters.answer(session, |what| match what {
+            WaitFor::Rest => is_at_rest,
+            WaitFor::RestOrPause => is_at_rest || session.paused().is_some() && !session.is_at_rest(),
+            WaitFor::Stillness => is_still,
         });
     }
 }

@@ -163,9 +163,9 @@ impl Follower {
                 self.refresh(store).await;
                 look(self.replica.session());
             }
-            Command::Wait { what, answer } => {
+            Command::Wait(waiter) => {
                 self.refresh(store).await;
-                self.waiters.add(what, answer);
+                self.waiters.add(waiter);
                 self.pause = PAUSE[0];
             }
             Command::Tell(tell) => self.tell(*tell).await,
@@ -262,9 +262,10 @@ impl Follower {
             return;
         }
         let (session, is_still) = (self.replica.session(), self.replica.is_still());
-        self.waiters.answer(|what| match what {
-            WaitFor::Rest => session.is_at_rest().then(|| session.reply()),
-            WaitFor::Stillness => is_still.then(|| session.reply()),
+        self.waiters.answer(session, |what| match what {
+            WaitFor::Rest => session.is_at_rest(),
+            WaitFor::RestOrPause => session.is_at_rest() || session.paused().is_some(),
+            WaitFor::Stillness => is_still,
         });
     }
 }

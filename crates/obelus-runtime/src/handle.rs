@@ -7,7 +7,7 @@ use obelus_kernel::session::{Decision, Input, Mode, Refused, Reply, Session};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::actor::{Command, GONE, InputCommand, WaitFor};
+use crate::actor::{Command, GONE, InputCommand, Wait, WaitFor};
 use crate::connector::Services;
 use crate::events::{EventNumber, Subscription};
 use crate::host::{HostError, Reopened, Slot};
@@ -150,12 +150,30 @@ impl SessionHandle {
     ///
     /// An error means that the work has stopped because nothing can be stored; waiting again retries.
     pub async fn rested(&self) -> Result<Option<Reply>, Refused> {
-        self.ask(|answer| Command::Wait { what: WaitFor::Rest, answer }).await?
+        self.wait(WaitFor::Rest, Session::reply).await
+    }
+
+    /// Waits until the turn rests or is paused, and reads from the session at that moment.
+    ///
+    /// An error means that the work has stopped because nothing can be stored; waiting again retries.
+    pub async fn read_at_rest<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Session) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        self.wait(WaitFor::RestOrPause, look).await
     }
 
     /// Waits until nothing runs, detached calls included, or the session is paused.
     pub async fn finished(&self) -> Result<Option<Reply>, Refused> {
-        self.ask(|answer| Command::Wait { what: WaitFor::Stillness, answer }).await?
+        self.wait(WaitFor::Stillness, Session::reply).await
+    }
+
+    async fn wait<T: Send + 'static>(
+        &self,
+        what: WaitFor,
+        look: impl FnOnce(&Session) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        self.ask(|answer| Command::Wait(Box::new(Wait { what, look, answer }))).await?
     }
 
     /// All events after a number. Those no longer in memory are read from the journal. Without a journal, the first

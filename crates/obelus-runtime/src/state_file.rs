@@ -8,8 +8,9 @@ mod changes;
 
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use obelus_kernel::session::Session;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ use crate::{StoreError, atomic_file};
 
 /// Larger files are refused.
 const LARGEST: u64 = 32 << 20;
+
+/// A file changed more recently than this may be changed again without another time of change: filesystems round it.
+const RECENT: Duration = Duration::from_millis(100);
 
 /// The file of one session.
 pub(crate) struct StateFile {
@@ -35,7 +39,14 @@ pub(crate) struct StateFile {
     found: Vec<u8>,
     /// The content that was refused, so that it is reported once.
     refused: Option<Vec<u8>>,
+    /// The file when it had the known text: as long as it is this one, it need not be read.
+    seen: Option<Stamp>,
+    /// Whether the state may be written beside a person's file.
+    may_have_own: bool,
 }
+
+/// What changes with every change of a file: device, inode, size, and time of change, which people cannot set.
+type Stamp = (u64, u64, u64, (i64, i64));
 
 /// The record's content.
 #[derive(Default, Serialize, Deserialize)]
@@ -116,6 +127,8 @@ impl StateFile {
             unsynced_file,
             found,
             refused: None,
+            seen: None,
+            may_have_own: true,
         })
     }
 
@@ -208,7 +221,7 @@ impl StateFile {
         // It may have been changed again since.
         let text = String::from_utf8(std::mem::take(&mut self.found)).unwrap_or_default();
         let noted = self.note(Known { text, instead_of: None });
-        let _ = fs::remove_file(self.own_path());
+        let _ = self.remove_own();
         noted.map_or_else(|error| self.trouble(&error), |()| news)
     }
 
@@ -245,7 +258,17 @@ impl StateFile {
             let known = std::mem::take(&mut self.known);
             self.note(known)?;
         }
+        self.may_have_own = true;
         atomic_file::write(&self.own_path(), text.as_bytes())
+    }
+
+    /// Removes what was written beside a person's file.
+    fn remove_own(&mut self) -> io::Result<()> {
+        if self.may_have_own {
+            atomic_file::remove(&self.own_path())?;
+            self.may_have_own = false;
+        }
+        Ok(())
     }
 
     fn try_write(&mut self, state: &Value) -> io::Result<()> {
@@ -258,7 +281,7 @@ impl StateFile {
                 if !(self.is_noted && self.known.text == text) {
                     self.note(Known { text, instead_of: None })?;
                 }
-                return atomic_file::remove(&self.own_path());
+                return self.remove_own();
             }
             Some(bytes) if !self.is_known(bytes) => return self.leave_alone(&text),
             _ => {}
@@ -267,13 +290,13 @@ impl StateFile {
         self.note(Known { text: text.clone(), instead_of })?;
         atomic_file::write(&self.path, text.as_bytes())?;
         self.note(Known { text, instead_of: None })?;
-        atomic_file::remove(&self.own_path())
+        self.remove_own()
     }
 
     /// Writes the record durably.
     fn note(&mut self, known: Known) -> io::Result<()> {
         let line = serde_json::to_string(&known)? + "\n";
-        (self.known, self.is_noted, self.unsynced_file) = (known, false, None);
+        (self.known, self.is_noted, self.unsynced_file, self.seen) = (known, false, None, None);
         atomic_file::write(&self.record, line.as_bytes())?;
         self.is_noted = true;
         Ok(())
@@ -282,7 +305,7 @@ impl StateFile {
     /// Writes the record so that it survives this process, but not a power failure.
     fn write_unsynced(&mut self, known: Known) -> io::Result<()> {
         let line = serde_json::to_string(&known)? + "\n";
-        (self.known, self.is_noted) = (known, false);
+        (self.known, self.is_noted, self.seen) = (known, false, None);
         if self.unsynced_file.is_none() {
             is_there(&self.record)?;
             self.unsynced_file =
@@ -297,8 +320,16 @@ impl StateFile {
             || self.known.instead_of.as_ref().is_some_and(|text| bytes == text.as_bytes())
     }
 
-    fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        read_file(&self.path)
+    /// The file's content. It is not read if it has not been changed since it had the known text.
+    fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Some(stamp) = stamp_of(&self.path)? else { return Ok(None) };
+        if self.seen == Some(stamp) {
+            return Ok(Some(self.known.text.clone().into_bytes()));
+        }
+        let read = read_file(&self.path)?;
+        let is_ours = read.as_ref().is_some_and(|bytes| bytes == self.known.text.as_bytes());
+        self.seen = Some(stamp).filter(|stamp| is_ours && !is_recent(*stamp));
+        Ok(read)
     }
 
     fn trouble(&self, error: &io::Error) -> FileNews {
@@ -321,12 +352,28 @@ fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
 
 /// Whether the file exists. A pipe or a device is an error: opening one may block for ever.
 fn is_there(path: &Path) -> io::Result<bool> {
+    Ok(stamp_of(path)?.is_some())
+}
+
+/// The stamp of a file, if it exists.
+fn stamp_of(path: &Path) -> io::Result<Option<Stamp>> {
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
-        Ok(found) if found.is_file() => Ok(true),
+        Ok(found) if found.is_file() => {
+            Ok(Some((found.dev(), found.ino(), found.len(), (found.ctime(), found.ctime_nsec()))))
+        }
         Ok(_) => Err(io::Error::other("it is no regular file")),
     }
+}
+
+/// Whether a file was changed just now.
+fn is_recent((.., (seconds, nanoseconds)): Stamp) -> bool {
+    let since_epoch = |seconds: i64| u64::try_from(seconds).ok().map(Duration::from_secs);
+    let nanoseconds = u64::try_from(nanoseconds).unwrap_or_default();
+    let changed = since_epoch(seconds).map(|at| SystemTime::UNIX_EPOCH + at + Duration::from_nanos(nanoseconds));
+    // A time in the future counts as recent.
+    !changed.is_some_and(|at| at.elapsed().is_ok_and(|ago| ago > RECENT))
 }
 
 /// Reads the record: a line, perhaps followed by the rest of a longer one.

@@ -80,13 +80,12 @@ impl Service {
     /// a turn.
     pub async fn rested(&self, id: &str, wanted: Option<Language>) -> Result<Option<TurnView>, ChannelError> {
         let handle = self.open(id).await?;
-        if handle.inspect(|session| session.paused().is_some() && !session.is_at_rest()).await? {
-            return Ok(None);
-        }
-        let Some(reply) = handle.rested().await? else { return Ok(None) };
         let (service, name) = (self.clone(), id.to_owned());
-        let view = move |session: &Session| turn_view(session, &reply, &name, service.language_of(session, wanted));
-        Ok(Some(handle.inspect(view).await?))
+        let view = move |session: &Session| {
+            let reply = session.reply()?;
+            Some(turn_view(session, &reply, &name, service.language_of(session, wanted)))
+        };
+        Ok(handle.read_at_rest(view).await?)
     }
 }
 

@@ -11,12 +11,14 @@
 //! | `form` | the syntax of the file |
 //! | `compile` | compiling the file to rules, and its errors |
 //! | `facts` | the data of a request for conditions and templates |
+//! | `reads` | which of them a playbook reads |
 //! | `rule` | one rule: its condition and its answer |
 //! | `template` | values with templates in them |
 
 mod compile;
 mod facts;
 mod form;
+mod reads;
 mod rule;
 mod template;
 
@@ -28,6 +30,7 @@ use obelus_kernel::session::{Answer, Prompt};
 use obelus_runtime::{AnswerFuture, Model};
 
 use facts::{Facts, Find};
+use reads::Reads;
 use rule::{Reply, Rule};
 use template::Templates;
 
@@ -44,6 +47,7 @@ struct Rules {
     rules: Vec<Rule>,
     /// The answer if no rule matches.
     otherwise: Option<Reply>,
+    reads: Reads,
 }
 
 /// Why a file is not a playbook. Lines and columns count from 1.
@@ -115,7 +119,7 @@ impl Model for Playbook {
 
 impl Rules {
     fn answer(&self, prompt: &Prompt) -> Result<Answer, String> {
-        let mut facts = Facts::of(prompt);
+        let mut facts = Facts::of(prompt, &self.reads);
         facts.run_filters(&self.find)?;
         for rule in &self.rules {
             let answer = rule.answer(&facts, &self.templates);

@@ -42,7 +42,7 @@ pub(super) fn bare() -> Prompt {
         observed: Default::default(),
         pictures: Vec::new(),
         out_of_format: None,
-        answer: Arc::new(Composed::new(json!({"type": "object"}), Vec::new())),
+        answer: Composed::new(json!({"type": "object"}), Vec::new()).into(),
     }
 }
 

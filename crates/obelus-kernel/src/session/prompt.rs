@@ -21,7 +21,7 @@ use crate::context::View;
 use crate::message::{Message, PlanMode, Role};
 use crate::time::Time;
 use crate::tool::Tool;
-use obelus_notebook::compose::{Composed, Offer, Offered, compose_result};
+use obelus_notebook::compose::{AnswerSchema, Offer, Offered, compose_result};
 use obelus_notebook::dialect::Dialect;
 
 /// What a request asks of the model.
@@ -126,7 +126,7 @@ pub struct Prompt {
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
     #[serde(flatten)]
-    pub answer: Arc<Composed>,
+    pub answer: AnswerSchema,
 }
 
 fn names_and_schemas<S: Serializer>(tools: &[Arc<Tool>], to: S) -> Result<S::Ok, S::Error> {
@@ -311,7 +311,7 @@ impl Session {
             observed: BTreeMap::new(),
             pictures: Vec::new(),
             out_of_format: None,
-            answer: Arc::new(compose_result(tool, &alternatives(call))),
+            answer: compose_result(tool, &alternatives(call)).into(),
         })
     }
 

@@ -1,7 +1,10 @@
 //! The inputs of the schema of an answer, and a cache of the latest schema.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Composed, Offer, composed};
@@ -62,20 +65,59 @@ impl Offered {
     }
 }
 
+/// The schema of an answer, which is composed when it is first read: an offline model reads none.
+#[derive(Clone)]
+pub struct AnswerSchema(Arc<LazyLock<Composed, Box<dyn FnOnce() -> Composed + Send>>>);
+
+impl AnswerSchema {
+    /// The schema that a function composes.
+    pub fn new(compose: impl FnOnce() -> Composed + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(compose))))
+    }
+}
+
+impl From<Composed> for AnswerSchema {
+    fn from(composed: Composed) -> Self {
+        Self::new(move || composed)
+    }
+}
+
+impl Deref for AnswerSchema {
+    type Target = Composed;
+
+    fn deref(&self) -> &Composed {
+        &self.0
+    }
+}
+
+impl fmt::Debug for AnswerSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for AnswerSchema {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Composed::serialize(self, to)
+    }
+}
+
 /// A cache of the latest schema with its inputs.
 #[derive(Default)]
-pub struct Latest(Mutex<Option<(Offered, Arc<Composed>)>>);
+pub struct Latest(Mutex<Option<(Arc<Offered>, AnswerSchema)>>);
 
 impl Latest {
-    /// The schema for these inputs, from the cache or composed anew.
-    pub fn composed(&self, offered: Offered) -> Arc<Composed> {
+    /// The schema for these inputs, from the cache or to be composed anew.
+    pub fn composed(&self, offered: Offered) -> AnswerSchema {
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*latest {
-            Some((known, composed)) if *known == offered => Arc::clone(composed),
+            Some((known, schema)) if **known == offered => schema.clone(),
             _ => {
-                let composed = Arc::new(composed(&offered));
-                *latest = Some((offered, Arc::clone(&composed)));
-                composed
+                let offered = Arc::new(offered);
+                let inputs = Arc::clone(&offered);
+                let schema = AnswerSchema::new(move || composed(&inputs));
+                *latest = Some((offered, schema.clone()));
+                schema
             }
         }
     }
@@ -103,7 +145,7 @@ mod tests {
         };
         let all = |_: &Tool| Offer::Call;
         let first = of(&plain, None, PlanMode::Eager, all, true);
-        assert!(Arc::ptr_eq(&first, &of(&plain, None, PlanMode::Eager, all, true)));
+        assert!(Arc::ptr_eq(&first.0, &of(&plain, None, PlanMode::Eager, all, true).0));
         let same_words = context(json!([]));
         let otherwise = [
             of(&same_words, Some(&json!({"type": "string"})), PlanMode::Eager, all, true),

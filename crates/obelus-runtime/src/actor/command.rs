@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use obelus_kernel::session::{Input, Refused, Reply, Session};
+use obelus_kernel::session::{Input, Refused, Session};
 use tokio::sync::oneshot;
 
 use crate::activity::Activities;
 use crate::connector::Services;
 use crate::images::ImageError;
 use crate::store::InputId;
+
+use super::waiters::Waiter;
 
 /// A command.
 pub(crate) enum Command {
@@ -20,7 +22,7 @@ pub(crate) enum Command {
     /// Read from the session.
     Inspect(Box<dyn FnOnce(&Session) + Send>),
     /// Answer when the session rests.
-    Wait { what: WaitFor, answer: oneshot::Sender<RestResult> },
+    Wait(Box<dyn Waiter>),
     /// Return the session's services.
     Services { answer: oneshot::Sender<Option<Arc<dyn Services>>> },
     /// Return the session's activities.
@@ -31,14 +33,13 @@ pub(crate) enum Command {
     End,
 }
 
-/// How a session came to rest; none if it has not begun, or is paused within a turn.
-pub(crate) type RestResult = Result<Option<Reply>, Refused>;
-
 /// What a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitFor {
     /// The turn rests.
     Rest,
+    /// The turn rests, or is paused.
+    RestOrPause,
     /// Nothing runs.
     Stillness,
 }
@@ -64,9 +65,7 @@ impl Command {
     pub(crate) fn refuse(self, refused: &Refused) {
         match self {
             Self::Tell(tell) => tell.answer(Err(refused.clone())),
-            Self::Wait { answer, .. } => {
-                let _ = answer.send(Err(refused.clone()));
-            }
+            Self::Wait(waiter) => waiter.answer(Err(refused.clone())),
             Self::Attach { .. }
             | Self::Inspect(_)
             | Self::Services { .. }

@@ -1,38 +1,66 @@
 //! Callers that wait for a session to come to rest.
 
-use obelus_kernel::session::{Refused, Reply};
+use obelus_kernel::session::{Refused, Session};
 use tokio::sync::oneshot;
 
-use super::command::{RestResult, WaitFor};
+use super::command::WaitFor;
 
-/// Callers, and what each waits for.
+/// A caller that waits.
+pub(crate) trait Waiter: Send {
+    /// What it waits for.
+    fn what(&self) -> WaitFor;
+
+    /// Whether it has left.
+    fn has_left(&self) -> bool;
+
+    /// Answers it: the session is where it waited for, or the wait is refused.
+    fn answer(self: Box<Self>, session: Result<&Session, Refused>);
+}
+
+/// A caller that waits, and what it reads from the session then.
+pub(crate) struct Wait<T, L> {
+    pub(crate) what: WaitFor,
+    pub(crate) look: L,
+    pub(crate) answer: oneshot::Sender<Result<T, Refused>>,
+}
+
+impl<T: Send, L: FnOnce(&Session) -> T + Send> Waiter for Wait<T, L> {
+    fn what(&self) -> WaitFor {
+        self.what
+    }
+
+    fn has_left(&self) -> bool {
+        self.answer.is_closed()
+    }
+
+    fn answer(self: Box<Self>, session: Result<&Session, Refused>) {
+        // It may have left just now.
+        let _ = self.answer.send(session.map(self.look));
+    }
+}
+
+/// All callers that wait.
 #[derive(Default)]
-pub(crate) struct Waiters(Vec<(WaitFor, oneshot::Sender<RestResult>)>);
+pub(crate) struct Waiters(Vec<Box<dyn Waiter>>);
 
 impl Waiters {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn add(&mut self, what: WaitFor, answer: oneshot::Sender<RestResult>) {
-        self.0.push((what, answer));
+    pub(crate) fn add(&mut self, waiter: Box<dyn Waiter>) {
+        self.0.push(waiter);
     }
 
     /// Answers those whose wait is over, and drops those who have left.
-    pub(crate) fn answer(&mut self, is_over: impl Fn(WaitFor) -> Option<Option<Reply>>) {
-        let waiting = std::mem::take(&mut self.0);
-        for (what, answer) in waiting.into_iter().filter(|(_, answer)| !answer.is_closed()) {
-            match is_over(what) {
-                Some(reply) => drop(answer.send(Ok(reply))),
-                None => self.0.push((what, answer)),
-            }
-        }
+    pub(crate) fn answer(&mut self, session: &Session, is_over: impl Fn(WaitFor) -> bool) {
+        self.0.retain(|waiter| !waiter.has_left());
+        let over = self.0.extract_if(.., |waiter| is_over(waiter.what()));
+        over.for_each(|waiter| waiter.answer(Ok(session)));
     }
 
     /// Refuses all of them.
     pub(crate) fn refuse(&mut self, refused: &Refused) {
-        for (_, answer) in self.0.drain(..) {
-            let _ = answer.send(Err(refused.clone()));
-        }
+        self.0.drain(..).for_each(|waiter| waiter.answer(Err(refused.clone())));
     }
 }

@@ -94,6 +94,27 @@ fn dur_7_an_edit_is_detected_once_even_after_a_restart() {
 }
 
 #[test]
+fn an_edit_of_the_same_length_is_detected_in_a_file_that_is_no_longer_read() {
+    let folder = folder("same-length");
+    let session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&session.state());
+    // A file that was changed just now is read each time.
+    while file.seen.is_none() {
+        assert_eq!(file.read_edits(&session), StateNews::Nothing);
+        std::thread::sleep(RECENT / 10);
+    }
+    assert_eq!(file.write(&session.state()), None);
+    let text = fs::read_to_string(&file.path).unwrap();
+    fs::write(&file.path, text.replace("\"a\"", "\"b\"")).unwrap();
+    assert_eq!(file.read_edits(&session), StateNews::Edited(json!({"goals": ["b"]})));
+    fs::remove_file(&file.path).unwrap();
+    assert_eq!((file.read_edits(&session), file.write(&session.state())), (StateNews::Nothing, None));
+    assert_eq!(fs::read_to_string(&file.path).unwrap(), text, "a removed file is written again");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn restoring_an_earlier_file_is_an_edit() {
     let folder = folder("back");
     let mut session = session();

@@ -9,6 +9,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::facts::Find;
 use super::form::{AnswerForm, File, ReplyForm, RuleForm};
+use super::reads::Reads;
 use super::rule::{Draft, Reply, Rule};
 use super::template::{FieldError, Node, Templates};
 use super::{PlaybookError, Rules};
@@ -36,7 +37,8 @@ pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
         scope.reply(form.value, form.referenced)
     });
     let otherwise = otherwise.transpose()?;
-    Ok(Rules { path: path.to_owned(), templates, find, rules, otherwise })
+    let reads = Reads::of(&find, &rules, otherwise.as_ref(), &templates);
+    Ok(Rules { path: path.to_owned(), templates, find, rules, otherwise, reads })
 }
 
 /// The rule being compiled, for error messages.

@@ -4,10 +4,11 @@ use std::cell::OnceCell;
 
 use minijinja::value::Value as TemplateValue;
 use obelus_kernel::jq::{Filter, Read};
-use obelus_kernel::session::{Prompt, Purpose};
+use obelus_kernel::session::{CallReport, CallStatus, Prompt, Purpose};
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
+use super::reads::Reads;
 use crate::model::calendar::calendar;
 use crate::model::jinja;
 use crate::model::{last_words, said_since};
@@ -41,7 +42,7 @@ pub(super) struct Find {
     pub(super) filter: Filter,
 }
 
-/// A request for conditions and templates. It is converted once for all rules.
+/// A request for conditions and templates. What the playbook reads of it is converted once for all rules.
 pub(super) struct Facts<'a> {
     pub(super) prompt: &'a Prompt,
     /// The user's last message.
@@ -68,9 +69,9 @@ pub(super) struct View<'a> {
 type Group<'a> = (usize, Option<&'a str>, Value);
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(prompt: &'a Prompt) -> Self {
+    pub(super) fn of(prompt: &'a Prompt, reads: &Reads) -> Self {
         let user = last_words(prompt);
-        let fields = fields_of(prompt, user);
+        let fields = fields_of(prompt, user, reads);
         let read = fields.iter().map(|(name, value)| (*name, Read::new(value))).collect();
         Self { prompt, user, fields, found: Map::new(), read, shown: OnceCell::new() }
     }
@@ -82,7 +83,9 @@ impl<'a> Facts<'a> {
 
     /// Runs the filters of the whole playbook.
     pub(super) fn run_filters(&mut self, find: &[Find]) -> Result<(), String> {
-        self.found = self.view(None, find)?.found;
+        if !find.is_empty() {
+            self.found = self.view(None, find)?.found;
+        }
         Ok(())
     }
 
@@ -134,47 +137,51 @@ impl View<'_> {
     }
 }
 
-fn fields_of(prompt: &Prompt, user: Option<&str>) -> Vec<(&'static str, Value)> {
-    let plan: Vec<Value> = prompt
-        .plan
-        .iter()
-        .map(|report| {
-            let mut entry = json!({"tool": report.call.get("_tool"), "status": report.status});
-            entry["call"] = (*report.call).clone();
-            entry["error"] = report.error.clone().into();
-            entry
-        })
-        .collect();
-    let results: Vec<Value> = plan.iter().filter(|entry| entry["status"] == "done").cloned().collect();
-    let texts: Vec<Value> = prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect();
-    let seen = prompt.observation.as_ref().map(|seen| {
-        json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
-            "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
-    });
+/// The facts of a request that the playbook reads.
+fn fields_of(prompt: &Prompt, user: Option<&str>, reads: &Reads) -> Vec<(&'static str, Value)> {
+    let read = NAMES.into_iter().filter(|name| reads.has(name));
+    read.filter_map(|name| Some((name, field_of(prompt, user, name)?))).collect()
+}
+
+/// A fact of a request.
+fn field_of(prompt: &Prompt, user: Option<&str>, name: &str) -> Option<Value> {
     let (purpose, call, scope) = match &prompt.purpose {
-        Purpose::Solve => ("solve", Value::Null, Value::Null),
-        Purpose::Think { call, scope, .. } => ("think", call.clone(), scope.clone().into()),
+        Purpose::Solve => ("solve", None, None),
+        Purpose::Think { call, scope, .. } => ("think", Some(call), Some(scope)),
     };
-    vec![
-        ("user", user.into()),
-        ("texts", texts.into()),
-        ("kinds", by_kind(prompt, "value").into()),
-        ("instances", by_kind(prompt, "instances").into()),
-        ("plan", plan.into()),
-        ("results", results.into()),
-        ("errors", prompt.errors.clone().into()),
-        ("questions", json!(prompt.questions)),
-        ("requests", requests(prompt).into()),
-        ("purpose", purpose.into()),
-        ("node", json!(prompt.node)),
-        ("call", call),
-        ("scope", scope),
-        ("mode", json!(prompt.mode)),
-        ("out_of_format", json!(prompt.out_of_format)),
-        ("time", json!(calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref()))),
-        ("seen", seen.into()),
-        ("pictures", json!(prompt.pictures)),
-    ]
+    Some(match name {
+        "user" => user.into(),
+        "texts" => prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect(),
+        "kinds" => by_kind(prompt, "value").into(),
+        "instances" => by_kind(prompt, "instances").into(),
+        "plan" => prompt.plan.iter().map(entry).collect(),
+        "results" => prompt.plan.iter().filter(|report| report.status == CallStatus::Done).map(entry).collect(),
+        "errors" => prompt.errors.clone().into(),
+        "questions" => json!(prompt.questions),
+        "requests" => requests(prompt).into(),
+        "purpose" => purpose.into(),
+        "node" => json!(prompt.node),
+        "call" => call.cloned().into(),
+        "scope" => scope.cloned().into(),
+        "mode" => json!(prompt.mode),
+        "out_of_format" => json!(prompt.out_of_format),
+        "time" => json!(calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref())),
+        "seen" => json!(prompt.observation.as_ref().map(|seen| {
+            json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
+                "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
+        })),
+        "pictures" => json!(prompt.pictures),
+        // `found` comes from the playbook itself.
+        _ => return None,
+    })
+}
+
+/// A call of the turn.
+fn entry(report: &CallReport) -> Value {
+    let mut entry = json!({"tool": report.call.get("_tool"), "status": report.status});
+    entry["call"] = (*report.call).clone();
+    entry["error"] = report.error.clone().into();
+    entry
 }
 
 /// The call that the model must carry out, if the request is for one.

@@ -71,6 +71,14 @@ impl Rule {
 }
 
 impl Reply {
+    /// The filter that makes calls from data.
+    pub(super) fn calls_from(&self) -> Option<&Filter> {
+        match self {
+            Reply::Solution(draft) => draft.calls_from.as_ref(),
+            Reply::Raw(_) | Reply::Fail { .. } => None,
+        }
+    }
+
     /// The answer for a request. An error names the field.
     pub(super) fn answer(&self, view: &View<'_>, templates: &Templates, dialect: Dialect) -> Result<Answer, String> {
         let text = |node: &Node| {

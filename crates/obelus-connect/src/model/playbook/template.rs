@@ -1,5 +1,6 @@
 //! Values with templates in them.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use minijinja::value::Value as TemplateValue;
@@ -116,6 +117,11 @@ impl Templates {
         };
         let unknown = template.undeclared_variables(false).into_iter().filter(|name| !is_known(name)).min()?;
         Some(format!("there is no `{unknown}` here; there are {}, m", NAMES.join(", ")))
+    }
+
+    /// The variables that templates read.
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        self.0.templates().flat_map(|(_, template)| template.undeclared_variables(false)).collect()
     }
 
     /// Renders a node.

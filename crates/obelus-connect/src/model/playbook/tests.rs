@@ -62,6 +62,14 @@ fn otherwise_answers_when_nothing_matches() {
 }
 
 #[test]
+fn a_filter_that_names_no_facts_sees_all_of_them() {
+    let text = "[{find: {all: keys}, output: '{{ found.all }}'}]";
+    let mut all: Vec<&str> = super::facts::NAMES.into_iter().chain(["m"]).collect();
+    all.sort_unstable();
+    assert_eq!(solution(text, &asked("a")).output, json!(all));
+}
+
+#[test]
 fn conditions_and_templates_see_the_content_of_the_request() {
     let mut prompt = asked("сделка 7");
     prompt.texts.insert(0, ("assistant".to_owned(), "да?".to_owned()));

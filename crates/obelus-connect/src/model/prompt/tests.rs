@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use obelus_kernel::compose::Composed;
+use obelus_kernel::compose::{AnswerSchema, Composed};
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{CallEntry, CallStatus, Observation, Prompt, Purpose, TranscriptEvent};
 use obelus_kernel::{Time, Tool};
@@ -39,8 +39,8 @@ fn mail_tool() -> Arc<Tool> {
     tool("send", schema)
 }
 
-fn answer(schema: Value) -> Arc<Composed> {
-    Arc::new(Composed::new(schema, Vec::new()))
+fn answer(schema: Value) -> AnswerSchema {
+    Composed::new(schema, Vec::new()).into()
 }
 
 /// A session with every kind of entry.
