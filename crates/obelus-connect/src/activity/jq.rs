@@ -1,5 +1,6 @@
 //! Pure filters as activities.
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -25,7 +26,7 @@ const STACK: usize = 32 * 1024 * 1024;
 /// A filter over `{call, tool, scope}`. One that may take long runs in a thread, any other in place: for most filters a
 /// thread takes more time than the filter.
 pub(super) struct Jq {
-    filter: Arc<Filter>,
+    filter: Arc<FieldFilter>,
     /// None if it ends at once.
     threads: Option<Threads>,
     limit: Option<Duration>,
@@ -39,14 +40,23 @@ impl Jq {
             fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, tool, scope}}"))
         })?;
         let threads = (!filter.is_immediate()).then(Threads::new);
-        Ok(Self { filter: Arc::new(filter), threads, limit })
+        Ok(Self { filter: Arc::new(FieldFilter { fields: filter.fields(), filter }), threads, limit })
     }
 }
 
-fn apply(filter: &Filter, work: &Work) -> Result<Value, String> {
-    let scope = Value::from(work.scope.as_slice());
+/// A filter, and the fields that it reads; none if it may read others too.
+struct FieldFilter {
+    filter: Filter,
+    fields: Option<BTreeSet<String>>,
+}
+
+/// Only what is read is converted: a schema or a scope takes longer than most filters.
+fn apply(filter: &FieldFilter, work: &Work) -> Result<Value, String> {
+    let is_read = |name: &str| filter.fields.as_ref().is_none_or(|fields| fields.contains(name));
+    let scope = if is_read("scope") { Value::from(work.scope.as_slice()) } else { Value::Null };
     let fields = [("call", &*work.call), ("tool", &work.tool.schema), ("scope", &scope)];
-    filter.one_read(&Read::of_fields(fields.into_iter().map(|(name, value)| (name, Read::new(value)))))
+    let read = fields.into_iter().filter(|(name, _)| is_read(name));
+    filter.filter.one_read(&Read::of_fields(read.map(|(name, value)| (name, Read::new(value)))))
 }
 
 fn panicked() -> Result<Value, String> {

@@ -173,6 +173,11 @@ impl Check {
         let in_text = json!({"type": ["string", "number", "boolean"]});
         for (index, call) in self.calls.iter().enumerate() {
             call.each_expr(&mut |place, expr| {
+                let is_known =
+                    |path: &Arc<Path>| self.graph.edges_by(index, path).iter().any(|edge| outputs[edge.from].is_some());
+                if !expr.sources().into_iter().any(is_known) {
+                    return;
+                }
                 let of_param = || call.tool.as_ref().and_then(|tool| param_shape(tool.params(), place));
                 let read = if call.is_text_at(place) { Shape::new(&in_text) } else { of_param() };
                 let Some(read) = read else { return };

@@ -56,23 +56,31 @@ impl StepLine {
     /// A step of a turn that has ended or rests.
     pub fn of_report(report: &CallReport, session: &Session, language: Language) -> Self {
         let titles = Titles::of(session.context(), language.code());
+        let headline = session.call_headline_in(&report.call, Some(language.code()));
+        Self { headline, comment: None, ..Self::reported(report, &titles, session, language) }
+    }
+
+    /// The same under the name of a running call.
+    fn reported(report: &CallReport, titles: &Titles, session: &Session, language: Language) -> Self {
         let lacks = report.error.as_ref().and_then(|_| missing_data(report, session, language));
-        let mode = session.settings().mode;
         Self {
-            headline: session.call_headline_in(&report.call, Some(language.code())),
-            comment: None,
             status: report.status,
-            outcome: outcome(report, lacks.as_deref(), &titles, mode, language),
+            outcome: outcome(report, lacks.as_deref(), titles, session.settings().mode, language),
             consent: session.consent_of(report.place).map(|consent| by_consent(consent.number, language)),
-            is_quiet: titles.is_quiet(tool_of(&report.call)),
+            ..Self::named(&report.call, titles)
         }
     }
 
     /// A step of a plan that was run alone. Its results are the plan's answer, so they are shown in full, and its
     /// author is told what a skipped step lacked.
-    pub fn of_plan(report: &CallReport, result: Option<&Value>, session: &Session, language: Language) -> Self {
-        let titles = Titles::of(session.context(), language.code());
-        let line = Self::of_report(report, session, language);
+    pub fn of_plan(
+        report: &CallReport,
+        result: Option<&Value>,
+        titles: &Titles,
+        session: &Session,
+        language: Language,
+    ) -> Self {
+        let line = Self::reported(report, titles, session, language);
         let outcome = match (report.status, result, &report.error) {
             (CallStatus::Done, Some(Value::String(text)), _) => Some(shortened(text, language)),
             (CallStatus::Done, Some(value), _) if !value.is_null() => Some(shortened(&value.to_string(), language)),
@@ -81,8 +89,7 @@ impl StepLine {
             }
             _ => line.outcome,
         };
-        let Self { headline, comment, .. } = Self::named(&report.call, &titles);
-        Self { headline, comment, outcome, ..line }
+        Self { outcome, ..line }
     }
 
     /// A starting call.

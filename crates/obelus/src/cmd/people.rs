@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use obelus_kernel::policy::StandingConsent;
-use obelus_kernel::session::{About, CallId, CallStatus, Session};
+use obelus_kernel::session::{About, CallId, Outcome, Session};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
 use obelus_runtime::people::{QuestionView, StepLine, Titles, consent_in_words};
@@ -86,11 +86,13 @@ impl RunningCalls {
             }
             EventBody::CallEnded { id, outcome } => {
                 let call = self.0.remove(id)?;
-                let step = StepLine::ended(&call, outcome, titles, language);
                 // A read shows in the agent's answer.
-                let reads = titles.reads(call["_tool"].as_str().unwrap_or_default());
-                let is_told = step.status != CallStatus::Done || !reads;
-                is_told.then(|| format!("  {}", styled(step.line()).styled()))
+                let is_done = matches!(outcome, Outcome::Value(_) | Outcome::Messages(_));
+                if is_done && titles.reads(call["_tool"].as_str().unwrap_or_default()) {
+                    return None;
+                }
+                let step = StepLine::ended(&call, outcome, titles, language);
+                Some(format!("  {}", styled(step.line()).styled()))
             }
             _ => None,
         }

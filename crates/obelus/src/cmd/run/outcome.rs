@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session};
 use obelus_kernel::{Expr, Message};
-use obelus_runtime::people::StepLine;
+use obelus_runtime::people::{StepLine, Titles};
 use serde_json::{Value, json};
 
 use super::super::chat::styled;
@@ -103,8 +103,8 @@ impl CallOutcome<'_> {
     }
 
     /// The same on one line for people.
-    pub(super) fn line(&self, session: &Session, language: Language) -> String {
-        styled(StepLine::of_plan(self.report, self.result, session, language).line()).styled()
+    pub(super) fn line(&self, titles: &Titles, session: &Session, language: Language) -> String {
+        styled(StepLine::of_plan(self.report, self.result, titles, session, language).line()).styled()
     }
 }
 

@@ -132,7 +132,8 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
     // A person at the terminal has already seen steps, text and questions.
     let is_seen = shown.has_people();
     if shown.is_plan {
-        let lines: Vec<String> = outcomes(session, reply).iter().map(|call| call.line(session, language)).collect();
+        let line = |call: &CallOutcome<'_>| call.line(&look.titles, session, language);
+        let lines: Vec<String> = outcomes(session, reply).iter().map(line).collect();
         if !lines.is_empty() {
             output::answer(&lines.join("\n"));
         }
