@@ -26,14 +26,15 @@ pub(super) fn outcomes<'a>(session: &'a Session, reply: &'a Reply) -> Vec<CallOu
     reply.calls.iter().map(|report| CallOutcome { report, result: result(report) }).collect()
 }
 
-/// The key of a result: tool, instance and written path.
-type ResultKey = (String, String, String);
+/// A result, with the call as it was proposed.
+struct ProposedResult<'a> {
+    call: &'a Value,
+    instance: &'a str,
+    value: &'a Value,
+}
 
-/// A proposed call and its value.
-type ProposedResult<'a> = (&'a Value, &'a Value);
-
-/// The results in memory, oldest first.
-struct Results<'a>(BTreeMap<ResultKey, VecDeque<ProposedResult<'a>>>);
+/// The results in memory by the path that they were written to, oldest first.
+struct Results<'a>(BTreeMap<String, VecDeque<ProposedResult<'a>>>);
 
 impl<'a> Results<'a> {
     fn of(session: &'a Session) -> Self {
@@ -41,26 +42,35 @@ impl<'a> Results<'a> {
         for message in session.context().messages() {
             let Message::Data(data) = message else { continue };
             let Some((call, path, value)) = data.as_result() else { continue };
-            let instance = data.instance.clone().unwrap_or_default();
-            all.entry((tool_of(call), instance, path.to_string())).or_default().push_back((call, value));
+            let instance = data.instance.as_deref().unwrap_or_default();
+            all.entry(path.to_string()).or_default().push_back(ProposedResult { call, instance, value });
         }
         Self(all)
     }
 
     /// The result of a call as it ran. It is found by the proposal, which has references instead of values.
     fn take(&mut self, call: &Value) -> Option<&'a Value> {
-        let instance = call["_instance"].as_str().unwrap_or_default().to_owned();
-        let paths = Expr::parse(call["_outputPath"].as_str()?).ok()?;
-        paths.refs().into_iter().find_map(|path| {
-            let results = self.0.get_mut(&(tool_of(call), instance.clone(), path.to_string()))?;
-            let at = results.iter().position(|(proposed, _)| is_proposal_of(proposed, call))?;
-            results.remove(at).map(|(_, value)| value)
+        let written = call["_outputPath"].as_str()?;
+        self.take_at(written, call).or_else(|| {
+            // It names several paths.
+            let paths = Expr::parse(written).ok()?;
+            paths.refs().into_iter().find_map(|path| self.take_at(&path.to_string(), call))
         })
+    }
+
+    fn take_at(&mut self, path: &str, call: &Value) -> Option<&'a Value> {
+        let instance = call["_instance"].as_str().unwrap_or_default();
+        let is_of = |result: &ProposedResult<'_>| {
+            result.instance == instance && tool_of(result.call) == tool_of(call) && is_proposal_of(result.call, call)
+        };
+        let results = self.0.get_mut(path)?;
+        let at = results.iter().position(is_of)?;
+        results.remove(at).map(|result| result.value)
     }
 }
 
-fn tool_of(call: &Value) -> String {
-    call["_tool"].as_str().unwrap_or_default().to_owned()
+fn tool_of(call: &Value) -> &str {
+    call["_tool"].as_str().unwrap_or_default()
 }
 
 /// Whether a call ran as proposed, apart from references.
