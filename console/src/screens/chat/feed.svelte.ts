@@ -127,8 +127,9 @@ export class Feed {
     if (this.#isNew(event)) this.news = text;
   }
 
+  /** Times alone do not tell, because the server's is rounded to a second. */
   #isNew(event: SessionEvent): boolean {
-    return new Date(event.at).getTime() >= this.#opened;
+    return this.isRead && new Date(event.at).getTime() >= this.#opened;
   }
 
   #note(event: SessionEvent, note: NoteKind, text = ''): void {
