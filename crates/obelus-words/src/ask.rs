@@ -43,8 +43,8 @@ phrases! {
         nothing_edited: "Ничего не изменено; вопрос остаётся.", "Nothing was changed; the question stays.";
         answer: "Ответ", "Answer";
         put_off_kept:
-            "Отложено. Ответить потом: obelus answer {}",
-            "Postponed. To answer later: obelus answer {}";
+            "Отложено: {}. obelus inbox покажет вопрос и команды для ответа.",
+            "Postponed: {}. `obelus inbox` shows the question, and the commands that answer it.";
         put_off_lost:
             "Отложено, но запуск не сохраняется; с --session ИМЯ ответить можно и потом.",
             "Postponed, but this run is not saved; with --session NAME it can be answered later.";

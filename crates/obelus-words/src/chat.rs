@@ -8,8 +8,8 @@ phrases! {
             "Tell the agent what to do. /help lists the commands, Ctrl-D exits.";
         kept: "Разговор «{}» сохраняется.", "The conversation is saved as `{}`.";
         not_kept:
-            "Разговор не сохраняется; чтобы сохранять, начните с --session ИМЯ.",
-            "The conversation is not saved; start with --session NAME to save it.";
+            "Разговор не сохраняется; сохраняет obelus chat --session ИМЯ.",
+            "The conversation is not saved; `obelus chat --session NAME` saves one.";
         going_on: "Продолжаем с того места, где остановились.", "Continuing the saved conversation.";
         bye: "До встречи.", "Goodbye.";
         bye_kept: "До встречи. Продолжить: obelus chat --session {}", "Goodbye. To continue: obelus chat --session {}";

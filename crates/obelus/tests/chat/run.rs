@@ -35,7 +35,7 @@ fn a_question_is_asked_in_the_agents_words_and_answered_by_a_key() {
 fn a_postponed_question_says_how_to_answer_it() {
     let harness = Harness::new("run-later", "en");
     let person = Person::runs(&harness, &says("amount 500", &["--session", "s"]), &[]);
-    person.sees("Esc later").types(ESC).sees("Postponed. To answer later: obelus answer s:q1");
+    person.sees("Esc later").types(ESC).sees("Postponed: s:q1. `obelus inbox` shows the question");
     let (code, screen) = person.exit();
     assert_eq!((code, harness.changed().as_str()), (Some(3), ""), "{screen}");
     assert_eq!(screen.matches("Amount: 500").count(), 1, "{screen}");
