@@ -35,6 +35,7 @@ use std::time::Duration;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Session, Task};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::connector::{Connections, Services};
@@ -94,6 +95,8 @@ pub(crate) struct Actor {
     record: u64,
     /// The same at the last checkpoint, or when the session was opened.
     kept: u64,
+    /// When the latest input was taken.
+    active_at: Instant,
     journal: Option<Journal>,
     work: RunningWork,
     report: Report,
@@ -184,6 +187,7 @@ impl Actor {
             latest: Time::default(),
             record,
             kept: record,
+            active_at: Instant::now(),
             journal,
             work,
             report: Report::new(feed, files, spec.language.as_deref()),
@@ -309,7 +313,8 @@ impl Actor {
         let until =
             |Time(due): Time| Duration::from_millis(u64::try_from(due.saturating_sub((self.clock)().0)).unwrap_or(0));
         let due = self.due().map(|due| (until(due), Wake::Due));
-        let keep = self.needs_checkpoint().then_some((KEPT_AFTER, Wake::Keep));
+        let keep = KEPT_AFTER.saturating_sub(self.active_at.elapsed());
+        let keep = self.needs_checkpoint().then_some((keep, Wake::Keep));
         let idle = self.idle_after.filter(|_| self.is_idle());
         let idle = idle.map(|idle| (if self.may_unload { Duration::ZERO } else { idle }, Wake::Idle));
         [due, keep, idle].into_iter().flatten().min_by_key(|(after, _)| *after)

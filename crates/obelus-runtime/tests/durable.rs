@@ -92,24 +92,47 @@ async fn a_chain_of_quick_reads_is_stored_in_few_commits() {
     assert_eq!(store.commits.load(Ordering::SeqCst), 2, "the plan, then all reads");
 }
 
-#[tokio::test]
-async fn an_effect_waits_until_the_reads_before_it_are_durable() {
-    let (store, calls, effects) = (Arc::new(Small::default()), Arc::new(AtomicUsize::new(0)), Arc::default());
-    let mut activities = counting(&calls);
-    let counted: Arc<AtomicUsize> = Arc::clone(&effects);
+/// `step` reads, `make` has an effect; both are counted.
+fn reading_and_making(reads: &Arc<AtomicUsize>, effects: &Arc<AtomicUsize>) -> Activities {
+    let (mut activities, effects) = (counting(reads), Arc::clone(effects));
     activities.register("make", move |_| {
-        counted.fetch_add(1, Ordering::SeqCst);
+        effects.fetch_add(1, Ordering::SeqCst);
         async move { Ok(json!("made")) }
     });
+    activities
+}
+
+fn reads_and_makes() -> Value {
+    json!({"step": tool("read"), "make": tool("create")})
+}
+
+#[tokio::test]
+async fn the_outcome_of_an_effect_is_stored_before_reads_follow() {
+    let (store, reads, effects) = (Arc::new(Small::default()), Arc::default(), Arc::default());
+    let plan = json!([
+        {"_tool": "make", "n": 1, "_outputPath": "†state.a"},
+        {"_tool": "step", "n": "†state.a", "_outputPath": "†state.b"},
+        {"_tool": "step", "n": "†state.b", "_outputPath": "†state.c"},
+    ]);
+    store.make_room(Some(2));
+    let host = host(Connections::new(reading_and_making(&reads, &effects)), store.clone());
+    let handle = host.create("s", spec(reads_and_makes(), plan)).await.unwrap();
+    handle.run_plan().await.unwrap();
+    assert_eq!(handle.rested().await.unwrap_err().code, NOT_DURABLE);
+    assert_eq!(journal(&*store, "s").len(), 2, "the plan, and the outcome of the effect");
+}
+
+#[tokio::test]
+async fn an_effect_waits_until_the_reads_before_it_are_durable() {
+    let (store, calls, effects) = (Arc::new(Small::default()), Arc::default(), Arc::default());
     let plan = json!([
         {"_tool": "step", "n": 0, "_outputPath": "†state.a"},
         {"_tool": "step", "n": "†state.a", "_outputPath": "†state.b"},
         {"_tool": "make", "n": "†state.b", "_outputPath": "†state.c"},
     ]);
-    let tools = json!({"step": tool("read"), "make": tool("create")});
     store.make_room(Some(1));
-    let host = host(Connections::new(activities), store.clone());
-    let handle = host.create("s", spec(tools, plan)).await.unwrap();
+    let host = host(Connections::new(reading_and_making(&calls, &effects)), store.clone());
+    let handle = host.create("s", spec(reads_and_makes(), plan)).await.unwrap();
     handle.run_plan().await.unwrap();
     assert_eq!(handle.rested().await.unwrap_err().code, NOT_DURABLE);
     let counts = || (calls.load(Ordering::SeqCst), effects.load(Ordering::SeqCst), journal(&*store, "s").len());

@@ -43,9 +43,13 @@ impl Elicitations {
         }
     }
 
-    /// The input for a question; none if nobody can answer.
+    /// The input for a question; none if nobody waits for the answer, or can give it.
     pub(super) fn take(&mut self, asking: PendingElicitation) -> Option<Input> {
         let PendingElicitation { call, words, schema, answer } = asking;
+        // The call may have been stopped.
+        if answer.is_closed() {
+            return None;
+        }
         if self.unattended {
             let _ = answer.send(Elicited::Declined("nobody is there to answer".to_owned()));
             return None;

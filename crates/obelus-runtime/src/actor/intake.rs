@@ -110,8 +110,8 @@ impl Actor {
     /// Gives inputs to the session, stores them, and performs the resulting tasks. A refused input ends the batch;
     /// those before it are taken.
     ///
-    /// Outcomes that lead to nothing but reads are stored together with the outcomes of these reads, so that a chain of
-    /// quick reads needs few syncs. Anything else waits until the records before it are durable.
+    /// Outcomes of reads that lead to nothing but reads are stored together with the outcomes of these, so that a chain
+    /// of quick reads needs few syncs. Anything else waits until the records before it are durable.
     pub(super) async fn take(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
         if std::mem::take(&mut self.forgets) {
             let now = self.now();
@@ -163,8 +163,8 @@ impl Actor {
     async fn take_durably(&mut self, batch: Vec<Incoming>) -> Result<(), Refused> {
         let Some(journal) = &self.journal else { return Ok(()) };
         let (mut all, mut records, mut refusal) = (Vec::new(), Vec::new(), Ok(()));
-        // The sender of an input waits for its record alone.
-        let mut may_read_ahead = batch.iter().all(|incoming| is_outcome(&incoming.input));
+        // Anything but the outcome of a read is stored at once.
+        let mut may_read_ahead = batch.iter().all(|incoming| self.work.is_of_read(&incoming.input));
         // Outcomes of calls that were started ahead follow.
         let own = batch.len();
         let mut batch = VecDeque::from(batch);
@@ -216,11 +216,16 @@ impl Actor {
             None => Err("it is not kept".to_owned()),
             Some(it) => restore(&it.store, &it.id, &it.session_factory).map_err(|error| error.to_string()),
         };
-        // Calls that were started ahead start again with the inputs that lead to them.
-        self.work.drop_ahead();
-        taken.iter_mut().for_each(|input| input.is_ahead = false);
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
+        match kept == taken.len() {
+            true => self.work.keep_ahead(),
+            // Calls that were started ahead start again with the inputs that lead to them.
+            false => {
+                self.work.drop_ahead();
+                taken.iter_mut().for_each(|input| input.is_ahead = false);
+            }
+        }
         let lost: Vec<Input> =
             taken.split_off(kept).into_iter().map(|taken| Arc::unwrap_or_clone(taken.input)).collect();
         let is_lost = !lost.is_empty();

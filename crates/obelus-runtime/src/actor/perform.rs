@@ -4,6 +4,8 @@ use obelus_kernel::Time;
 use obelus_kernel::dialect::Piece;
 use obelus_kernel::session::{Input, Question, Refused, Reply, Start, Task};
 
+use tokio::time::Instant;
+
 use super::intake::AcceptedInput;
 use super::parts::PartOf;
 use super::{Actor, EventBody, MOST_RECORDS};
@@ -38,10 +40,10 @@ impl Actor {
         self.finish(latest, rest);
     }
 
-    /// Removes the questions of a call that has ended.
+    /// Forgets a call that has ended.
     pub(super) fn before(&mut self, input: &Input) {
         if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = input {
-            self.work.elicitations.forget(id);
+            self.work.forget(id);
         }
     }
 
@@ -124,9 +126,10 @@ impl Actor {
 
     /// Ends a batch: publishes steps, writes files, and checkpoints a resting session now and then.
     pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
+        self.active_at = Instant::now();
         match self.report.feed.is_watched() {
             // The next batch follows at once, and its report has these steps too.
-            true if self.work.has_outcomes() => {}
+            true if self.work.has_outcomes() && rest.is_none() => {}
             true => {
                 let moved = self.report.moved(&mut self.session);
                 self.report.feed.pass_on(at, [moved]);

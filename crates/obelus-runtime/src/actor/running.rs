@@ -3,13 +3,14 @@
 //! Work runs as futures on the actor's own task, so that a call that completes at once needs no switch between
 //! threads.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use obelus_kernel::Effect;
 use obelus_kernel::session::{Input, Prompt, Start};
 use tokio::sync::Notify;
 
@@ -46,6 +47,8 @@ pub(super) struct RunningWork {
     pending: FuturesUnordered<Pending>,
     /// Calls that were started before the inputs that led to them are durable.
     ahead: Vec<Pending>,
+    /// Running calls that change something: their outcomes are stored before anything else is done.
+    effects: BTreeSet<CallId>,
     /// Outcomes not yet given to the session.
     done: VecDeque<Input>,
     /// Stops all work when a person says stop.
@@ -65,6 +68,7 @@ impl RunningWork {
             requests: connections.requests.clone(),
             pending: FuturesUnordered::new(),
             ahead: Vec::new(),
+            effects: BTreeSet::new(),
             done: VecDeque::new(),
             stop: Arc::default(),
             slot: Arc::default(),
@@ -180,14 +184,33 @@ impl RunningWork {
     /// Starts a call. One that completes at once needs no timer and no place in the queue.
     #[expect(clippy::result_large_err, reason = "the other way has no allocation of its own")]
     fn started(&mut self, start: Start) -> Result<Pending, Input> {
+        self.note_effect(&start);
         let elicitor = self.elicitations.elicitor(&start.id);
         let call = RunningCall::start(&self.activities, start, elicitor, &self.slot)?;
         let stopped = Arc::clone(&self.stop).notified_owned();
         Ok(Box::pin(call.run_to_end(stopped)))
     }
 
+    fn note_effect(&mut self, start: &Start) {
+        if start.tool.effect != Effect::Read {
+            self.effects.insert(start.id.clone());
+        }
+    }
+
+    /// Whether an input is the outcome of a call that only reads.
+    pub(super) fn is_of_read(&self, input: &Input) -> bool {
+        matches!(input, Input::Ended { id, .. } if !self.effects.contains(id))
+    }
+
+    /// The outcome of a call is durable.
+    pub(super) fn forget(&mut self, id: &CallId) {
+        self.elicitations.forget(id);
+        self.effects.remove(id);
+    }
+
     /// Reconciles a call that was running when an earlier process ended, if its activity can.
     pub(super) fn reconcile(&mut self, start: Start) {
+        self.note_effect(&start);
         match effect::reconcile(&self.activities, start, &self.slot) {
             Err(unknown) => self.done.push_back(unknown),
             Ok(look) => self.push(look),

@@ -119,9 +119,11 @@ impl Templates {
         Some(format!("there is no `{unknown}` here; there are {}, m", NAMES.join(", ")))
     }
 
-    /// The variables that templates read.
+    /// The facts that templates may read: all that their texts name. (The engine's own list of variables leaves out
+    /// those that are only sliced or assigned to themselves.)
     pub(super) fn names(&self) -> BTreeSet<String> {
-        self.0.templates().flat_map(|(_, template)| template.undeclared_variables(false)).collect()
+        let is_named = |name: &&&str| self.0.templates().any(|(_, template)| template.source().contains(**name));
+        NAMES.iter().filter(is_named).map(|name| (*name).to_owned()).collect()
     }
 
     /// Renders a node.

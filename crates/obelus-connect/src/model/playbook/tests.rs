@@ -70,6 +70,18 @@ fn a_filter_that_names_no_facts_sees_all_of_them() {
 }
 
 #[test]
+fn facts_that_a_template_only_slices_or_renames_are_there() {
+    for (output, expected) in [
+        ("{{ user[:3] }}", "abc"),
+        ("{% for text in texts[-1:] %}{{ text.text }}{% endfor %}", "abcdef"),
+        ("{% set user = user|upper %}{{ user }}", "ABCDEF"),
+    ] {
+        let text = format!("[{{output: '{output}'}}]");
+        assert_eq!(solution(&text, &asked("abcdef")).output, json!(expected), "{output}");
+    }
+}
+
+#[test]
 fn conditions_and_templates_see_the_content_of_the_request() {
     let mut prompt = asked("сделка 7");
     prompt.texts.insert(0, ("assistant".to_owned(), "да?".to_owned()));

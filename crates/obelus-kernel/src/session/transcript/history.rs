@@ -133,7 +133,7 @@ impl History {
 
     /// Keeps only texts.
     pub(in crate::session) fn keep_words_only(&mut self) {
-        self.calls.clear();
+        self.settle();
         let words = self.entries.drain(..).filter_map(|entry| match entry.what {
             TranscriptEvent::Answer { say: Some(text), .. } => Some(TranscriptEvent::Assistant { text }),
             TranscriptEvent::Answer { output: Value::String(text), .. } => Some(TranscriptEvent::Assistant { text }),
