@@ -42,7 +42,7 @@ pub use wording::{closest, type_name};
 
 /// The schema of what a model may answer.
 pub mod compose {
-    pub use obelus_notebook::compose::{AnswerSchema, Composed, Offer, compose, without_nulls};
+    pub use obelus_notebook::compose::{Composed, Offer, compose, without_nulls};
 }
 
 /// The forms of a model's answers, and incremental parsing.

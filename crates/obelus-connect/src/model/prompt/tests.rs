@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use obelus_kernel::compose::{AnswerSchema, Composed};
+use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{CallEntry, CallStatus, Observation, Prompt, Purpose, TranscriptEvent};
 use obelus_kernel::{Time, Tool};
@@ -39,8 +39,8 @@ fn mail_tool() -> Arc<Tool> {
     tool("send", schema)
 }
 
-fn answer(schema: Value) -> AnswerSchema {
-    Composed::new(schema, Vec::new()).into()
+fn answer(schema: Value) -> Composed {
+    Composed::new(schema, Vec::new())
 }
 
 /// A session with every kind of entry.
@@ -99,7 +99,7 @@ fn full() -> Prompt {
         open: vec![report(json!({"_tool": "send", "to": "†state.to"}), CallStatus::Blocked)],
         questions: vec![json!({"id": "q1", "about": "call", "call": call, "calls": [call], "description": "send",
             "reasons": ["a new address"], "requested_at": "2025-01-01T00:00:00Z", "status": "requested"})],
-        answer: answer(json!({"type": "object", "required": ["say", "calls", "output"]})),
+        answer: answer(json!({"type": "object", "required": ["say", "calls", "output"]})).into(),
         ..prompt
     }
 }
@@ -114,7 +114,7 @@ fn thought() -> Prompt {
     Prompt {
         purpose: Purpose::Think { call, tool, scope },
         instructions: vec!["You keep a mailbox.".to_owned()],
-        answer: answer(json!({"type": "object", "required": ["output"]})),
+        answer: answer(json!({"type": "object", "required": ["output"]})).into(),
         ..bare()
     }
 }
