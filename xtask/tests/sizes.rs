@@ -82,6 +82,16 @@ fn the_kernel_has_at_most_18_000_lines() {
     assert!((5_000..=MOST_OF_KERNEL).contains(&lines), "the kernel has {lines} lines");
 }
 
+/// A session routes between parts that own their data.
+#[test]
+fn a_session_has_at_most_15_fields() {
+    let text = fs::read_to_string(root().join("crates/obelus-kernel/src/session.rs")).expect("UTF-8");
+    let (_, fields) = text.split_once("pub struct Session {").expect("the session");
+    let is_field = |line: &&str| line.contains(": ") && !line.trim_start().starts_with("//");
+    let count = fields.lines().take_while(|line| *line != "}").filter(is_field).count();
+    assert!((5..=15).contains(&count), "a session has {count} fields");
+}
+
 #[test]
 fn the_length_of_functions_is_measured() {
     let text = "pub(crate) fn a() {\n    x();\n}\n\nimpl B {\n    async fn b(&self) {\n        y();\n\n    }\n}\n";

@@ -17,6 +17,8 @@
 //! | `graph_run` | the position of a turn in a graph of steps |
 //! | `state_projection` | keys of confirmations, plans and events for the state |
 //! | `delegate` | sessions that carry out calls |
+//! | `consents` | standing consents |
+//! | `task_queue` | tasks for the driver, and the pause |
 //!
 //! The session routes between them. The files:
 //!
@@ -74,11 +76,11 @@ mod solve;
 mod spent;
 mod state;
 mod state_projection;
+mod task_queue;
 mod transcript;
 mod transcript_writes;
 mod turn;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use jsonschema::Validator;
@@ -109,7 +111,7 @@ use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, PlanMode};
-use crate::policy::{GroundIndex, Why, why};
+use crate::policy::{Why, why};
 use crate::schema;
 use crate::time::Time;
 use consents::Consents;
@@ -123,12 +125,12 @@ use obelus_notebook::steps::Steps;
 use rules::FileRules;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
+use task_queue::TaskQueue;
 use transcript::Transcript;
 use turn::{PendingWords, Turn};
 
 /// An agent working on a request: its memory, running work, and open questions.
 pub struct Session {
-    id: String,
     settings: Arc<Settings>,
     constants: SessionConstants,
     memory: Memory,
@@ -141,13 +143,9 @@ pub struct Session {
     graph: Option<GraphRun>,
     projection: StateProjection,
     delegates: Delegates,
-    /// The user's messages and texts of trusted results, indexed as far as needed.
-    grounds: GroundIndex,
     /// The usage of the model since the session began.
     spent: Spent,
-    tasks: VecDeque<Task>,
-    /// Who has paused it.
-    paused: Option<String>,
+    tasks: TaskQueue,
     /// The agent's file when it was last opened.
     rules: FileRules,
     /// The standing consents.
@@ -156,6 +154,7 @@ pub struct Session {
 
 /// The constants of the session.
 struct SessionConstants {
+    id: String,
     /// The schema of the result.
     schema: Option<Value>,
     validator: Option<Arc<Validator>>,
@@ -168,7 +167,7 @@ struct SessionConstants {
 impl std::fmt::Debug for Session {
     /// Only its name; [`Session::snapshot`] has the content.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Session").field("id", &self.constants.id).finish_non_exhaustive()
     }
 }
 
@@ -207,8 +206,7 @@ impl Session {
         let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
         let mut session = Self {
-            id: id.into(),
-            constants: SessionConstants { schema, validator, persistent, depth: 0 },
+            constants: SessionConstants { id: id.into(), schema, validator, persistent, depth: 0 },
             transcript: Transcript::new(context.text_origins(), views),
             memory: Memory::new(context),
             scheduler: Scheduler::default(),
@@ -218,10 +216,8 @@ impl Session {
             graph: None,
             projection: StateProjection::default(),
             delegates: Delegates::default(),
-            grounds: GroundIndex::default(),
             spent: Spent::default(),
-            tasks: VecDeque::new(),
-            paused: None,
+            tasks: TaskQueue::default(),
             rules: FileRules::of(&settings),
             consents: Consents::default(),
             settings,
@@ -315,8 +311,8 @@ impl Session {
             Input::Revoke { consent, by } => self.revoke(consent, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, removed),
-            Input::Pause { by } => drop(self.paused.get_or_insert(by)),
-            Input::Resume { .. } => self.paused = None,
+            Input::Pause { by } => drop(self.tasks.paused.get_or_insert(by)),
+            Input::Resume { .. } => self.tasks.paused = None,
             Input::Stop => self.stop(),
             Input::Tick => {
                 self.expire();
@@ -328,11 +324,7 @@ impl Session {
 
     /// The next task, if there is one.
     pub fn poll(&mut self) -> Option<Task> {
-        if self.paused.is_none() {
-            return self.tasks.pop_front();
-        }
-        // While paused, tasks that start something are held back.
-        self.tasks.iter().position(|task| !task.starts_something()).and_then(|at| self.tasks.remove(at))
+        self.tasks.next()
     }
 
     /// When to send [`Input::Tick`] at the latest.
@@ -349,7 +341,7 @@ impl Session {
 
     /// Who has paused it, if it is paused.
     pub fn paused(&self) -> Option<&str> {
-        self.paused.as_deref()
+        self.tasks.paused.as_deref()
     }
 
     /// The session's current node of the graph.
@@ -455,7 +447,7 @@ impl Session {
             (number.to_string(), json!({"jobs": jobs.collect::<Vec<_>>(), "errors": errors}))
         });
         let mut all = json!({
-            "id": self.id,
+            "id": self.constants.id,
             "now": self.memory.now(),
             "context": self.memory.context.to_json(),
             "mode": self.settings.mode,
@@ -468,7 +460,7 @@ impl Session {
             "walk": self.graph.as_ref().map(GraphRun::snapshot),
             "pendingWords": self.words.queue.iter().map(|words| &words.text).collect::<Vec<_>>(),
         });
-        if let Some(by) = &self.paused {
+        if let Some(by) = &self.tasks.paused {
             all["paused"] = by.as_str().into();
         }
         all

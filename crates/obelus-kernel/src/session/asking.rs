@@ -34,7 +34,7 @@ impl Session {
     /// The hash that a decision about a resolved call is bound to.
     pub(super) fn hash_of(&self, call: &Call, frozen: &Value) -> String {
         let is_aside = |name: &str| ASIDES.contains(&name) && call.aside(name).is_some();
-        hash(&self.id, frozen, is_aside)
+        hash(&self.constants.id, frozen, is_aside)
     }
 
     /// Asks a person about a call.
@@ -172,7 +172,7 @@ impl Session {
     /// Asks a question.
     pub(super) fn ask(&mut self, draft: Draft) -> QuestionNumber {
         let number = self.add_question(draft);
-        self.tasks.push_back(Task::Ask { id: Routed::own(number) });
+        self.tasks.push(Task::Ask { id: Routed::own(number) });
         number
     }
 

@@ -40,7 +40,7 @@ impl Session {
     }
 
     fn may_start(&self) -> bool {
-        !self.turn.stops() && self.paused.is_none() && self.scheduler.has_room(self.settings.max_parallel)
+        !self.turn.stops() && !self.tasks.is_paused() && self.scheduler.has_room(self.settings.max_parallel)
     }
 
     fn check_job(&mut self, at: JobRef) {
@@ -142,7 +142,7 @@ impl Session {
         if job.is_model_call {
             let scope = self.scope_of(at);
             let id = self.scheduler.run_model_call(at, scope);
-            return self.tasks.push_back(Task::AskModel { id });
+            return self.tasks.push(Task::AskModel { id });
         }
         let call = Arc::clone(self.scheduler.call(at));
         // The mode may have been lowered since the call was judged.
@@ -213,13 +213,13 @@ impl Session {
         if let Some(job) = self.scheduler.job_mut(at) {
             job.started = now;
         }
-        self.tasks.push_back(Task::Call(Box::new(start)));
+        self.tasks.push(Task::Call(Box::new(start)));
     }
 
     /// A call for a driver: the first attempt, without scope.
     pub(super) fn start_of(&self, id: CallId, tool: &Arc<Tool>, named: Option<&str>, call: Arc<Value>) -> Start {
         Start {
-            key: [&self.id, ":", &id.to_string()].concat(),
+            key: [&self.constants.id, ":", &id.to_string()].concat(),
             id,
             named: self.settings.known_activity(named).map(str::to_owned),
             call,
@@ -343,7 +343,7 @@ impl Session {
     pub(super) fn start_early(&mut self, request: u64, index: u32, call: &Value) {
         let Some(start) = self.early_call(request, index, call) else { return };
         self.scheduler.early.add((request, index), Arc::clone(&start.call));
-        self.tasks.push_back(Task::Call(Box::new(start)));
+        self.tasks.push(Task::Call(Box::new(start)));
     }
 
     /// The call to start early, if it may: a read by an activity, without references, allowed by the gate and without
@@ -352,7 +352,7 @@ impl Session {
         let is_time = self.turn.phase() == Phase::Asking(request)
             && self.plan_mode() == PlanMode::Eager
             && self.graph.is_none()
-            && self.paused.is_none()
+            && !self.tasks.is_paused()
             && !self.turn.stops()
             && !self.scheduler.early.contains((request, index));
         let calls = self.turn.calls.saturating_add(self.scheduler.early.unclaimed());

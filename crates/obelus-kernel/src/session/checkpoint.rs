@@ -66,7 +66,6 @@ impl Session {
     pub fn checkpoint(&self) -> Option<String> {
         // All fields are listed, so that a new one is stored, or left out on purpose.
         let Self {
-            id,
             settings,
             constants,
             memory,
@@ -78,11 +77,8 @@ impl Session {
             graph,
             projection,
             delegates: _,
-            // Derived from the context and the inbox.
-            grounds: _,
             spent,
             tasks,
-            paused,
             rules,
             consents,
         } = self;
@@ -93,7 +89,7 @@ impl Session {
         let Counters { next_step, next_request } = scheduler.counters();
         let checkpoint = Checkpoint {
             form: FORM,
-            id: Cow::Borrowed(id),
+            id: Cow::Borrowed(&constants.id),
             now: memory.now(),
             mode: settings.mode,
             context: memory.context.checkpoint(memory.base)?,
@@ -106,7 +102,7 @@ impl Session {
             inbox: inbox.checkpoint()?,
             projection: Cow::Borrowed(projection),
             attached: Cow::Borrowed(&words.attached),
-            paused: Cow::Borrowed(paused),
+            paused: Cow::Borrowed(&tasks.paused),
             rules: rules.told.as_deref().map(Cow::Borrowed),
             consents: Cow::Borrowed(consents),
             cursor: graph.as_ref().map(|run| Cow::Borrowed(run.cursor())),
@@ -121,7 +117,7 @@ impl Session {
         if kept.form != FORM {
             return Err(format!("it is of form {}, and not {FORM}", kept.form));
         }
-        if kept.id != self.id {
+        if kept.id != self.constants.id {
             return Err(format!("it is of the session `{}`", kept.id));
         }
         self.memory.context.restore(kept.context, past)?;
@@ -140,7 +136,7 @@ impl Session {
         self.inbox.number_after(before_first);
         self.projection = kept.projection.into_owned();
         self.words.attached = kept.attached.into_owned();
-        self.paused = kept.paused.into_owned();
+        self.tasks.paused = kept.paused.into_owned();
         self.consents = kept.consents.into_owned();
         match (&mut self.graph, kept.cursor) {
             (Some(run), Some(cursor)) => run.restore(cursor.into_owned()),

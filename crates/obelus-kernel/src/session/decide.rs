@@ -252,7 +252,7 @@ impl Session {
     pub(super) fn remind(&mut self) {
         for number in self.inbox.take_reminders(self.memory.now()) {
             let id = Routed::own(number);
-            self.tasks.push_back(Task::AskAgain { id, because: RepeatReason::ItWillLapse });
+            self.tasks.push(Task::AskAgain { id, because: RepeatReason::ItWillLapse });
         }
     }
 

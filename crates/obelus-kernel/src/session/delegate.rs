@@ -62,7 +62,7 @@ impl Session {
             let error = CallError::new("DEL-1", format!("the delegate `{delegate}` is refused: {why}"));
             return self.finish(at, Outcome::Error(error));
         }
-        self.tasks.push_back(Task::Load { id: call_id(at), path: delegate.to_owned() });
+        self.tasks.push(Task::Load { id: call_id(at), path: delegate.to_owned() });
     }
 
     /// Takes the saved request of a delegate, or the error.
@@ -129,7 +129,7 @@ impl Session {
         if reads_only {
             settings.planning = Planning::WhileReading;
         }
-        let id = format!("{}/{at}", self.id);
+        let id = format!("{}/{at}", self.constants.id);
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
         child.constants.depth = self.constants.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
@@ -194,7 +194,7 @@ impl Session {
                 // A delegate speaks to its caller by its output.
                 Task::Say(_) => {}
                 Task::Rest(rest) => reply = Some(rest),
-                task => self.tasks.push_back(task.below(at)),
+                task => self.tasks.push(task.below(at)),
             }
         }
         if answer.is_ok() && is_waiting != was_waiting {

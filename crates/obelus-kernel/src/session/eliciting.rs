@@ -157,7 +157,7 @@ impl Session {
     }
 
     pub(super) fn answer_elicitation_of(&mut self, id: CallId, key: String, answer: ElicitationAnswer) {
-        self.tasks.push_back(Task::AnswerElicitation { id, key, answer });
+        self.tasks.push(Task::AnswerElicitation { id, key, answer });
     }
 
     /// Drops early calls that no job has claimed, and their questions.

@@ -60,7 +60,7 @@ impl Session {
         if let Some(place_of) = self.memory.keep_texts_only() {
             self.inbox.shift_lengths(place_of);
             self.transcript.keep_words_only();
-            self.grounds = GroundIndex::default();
+            self.memory.grounds = GroundIndex::default();
         }
     }
 
@@ -126,7 +126,7 @@ impl Session {
         self.catch_up_grounds_of_shown();
         let number = self.scheduler.number_request();
         self.turn.enter(Phase::Asking(number));
-        self.tasks.push_back(Task::AskModel { id: Routed::own(RequestNumber(number)) });
+        self.tasks.push(Task::AskModel { id: Routed::own(RequestNumber(number)) });
     }
 
     /// Unchecked descriptions of tools count as shown untrusted data (POL-8), for every planner.
@@ -261,7 +261,7 @@ impl Session {
         if !self.turn.said.contains(&output) {
             self.remember_words(Role::Assistant, &output);
             self.turn.said.push(words.clone());
-            self.tasks.push_back(Task::Say(words));
+            self.tasks.push(Task::Say(words));
         }
     }
 
@@ -316,7 +316,7 @@ impl Session {
             self.turn.note_last_words(self.memory.now());
         }
         if let Some(reply) = self.reply() {
-            self.tasks.push_back(Task::Rest(Box::new(reply)));
+            self.tasks.push(Task::Rest(Box::new(reply)));
         }
     }
 

@@ -24,7 +24,7 @@ impl Session {
     /// Updates the index if it matters for the call of a job.
     pub(super) fn catch_up_grounds(&mut self, at: JobRef) {
         if self.needs_grounds(&self.scheduler.step_of(at).literal, self.scheduler.call(at)) {
-            self.grounds.catch_up(&self.memory.context, self.inbox.written());
+            self.memory.grounds.catch_up(&self.memory.context, self.inbox.written());
         }
     }
 
@@ -32,7 +32,7 @@ impl Session {
     pub(super) fn catch_up_grounds_of_shown(&mut self) {
         let is_used = self.settings.policy.after_reading() == AfterReading::Grounded;
         if is_used && !self.transcript.shown().is_trusted() {
-            self.grounds.catch_up(&self.memory.context, self.inbox.written());
+            self.memory.grounds.catch_up(&self.memory.context, self.inbox.written());
         }
     }
 
@@ -44,8 +44,9 @@ impl Session {
         call: &Call,
     ) -> Option<Grounding<'a>> {
         let context = &self.memory.context;
-        let is_ready = self.needs_grounds(literal, call) && self.grounds.is_current(context, self.inbox.written());
-        is_ready.then(|| self.grounding_in(&self.grounds, instance))
+        let is_ready =
+            self.needs_grounds(literal, call) && self.memory.grounds.is_current(context, self.inbox.written());
+        is_ready.then(|| self.grounding_in(&self.memory.grounds, instance))
     }
 
     pub(super) fn grounding_in<'a>(&'a self, index: &'a GroundIndex, instance: Option<&'a str>) -> Grounding<'a> {
@@ -58,7 +59,7 @@ impl Session {
         if self.settings.policy.after_reading() != AfterReading::Grounded {
             return None;
         }
-        let mut grounds = Cow::Borrowed(&self.grounds);
+        let mut grounds = Cow::Borrowed(&self.memory.grounds);
         if !grounds.is_current(context, written) {
             grounds.to_mut().catch_up(context, written);
         }

@@ -84,6 +84,6 @@ impl Session {
         let is_other = |name: &str| {
             (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
         };
-        hash(&self.id, frozen, is_other)
+        hash(&self.constants.id, frozen, is_other)
     }
 }

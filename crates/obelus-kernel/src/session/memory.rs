@@ -24,6 +24,7 @@ use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::time::Time;
+use obelus_notebook::grounding::GroundIndex;
 pub(super) use observations::{DigestPlace, mentions};
 pub(super) use results::{Author, Failure, ReadMessages, Written};
 
@@ -43,6 +44,8 @@ pub(super) struct Memory {
     validators: BTreeMap<PartOfKind, (Value, Arc<Validator>)>,
     /// The places of observations' digests.
     digests: Vec<DigestPlace>,
+    /// The user's messages and texts of trusted results, indexed as far as needed (POL-7).
+    pub(super) grounds: GroundIndex,
 }
 
 /// A kind, an instance, and the schema path of a part.
@@ -58,8 +61,17 @@ impl Memory {
         };
         let given = context.views().map(|(kind, view)| (kind.into(), value(kind, view))).collect();
         let given_instances = context.instances().clone();
-        let (validators, digests) = (BTreeMap::new(), Vec::new());
-        Self { context, base, given, given_instances, now: Time::default(), date: None, validators, digests }
+        Self {
+            context,
+            base,
+            given,
+            given_instances,
+            now: Time::default(),
+            date: None,
+            validators: BTreeMap::new(),
+            digests: Vec::new(),
+            grounds: GroundIndex::default(),
+        }
     }
 
     /// Whether a kind is the request's own.

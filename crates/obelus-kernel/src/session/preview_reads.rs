@@ -77,7 +77,7 @@ impl Session {
         look.attempt += 1;
         let mut start = self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call));
         start.attempt = look.attempt;
-        self.tasks.push_back(Task::Call(Box::new(start)));
+        self.tasks.push(Task::Call(Box::new(start)));
         self.inbox.preview_reads.begin(look);
     }
 
@@ -137,7 +137,7 @@ impl Session {
         }
         self.name_values(look.question);
         let id = Routed::own(look.question);
-        self.tasks.push_back(Task::AskAgain { id, because: RepeatReason::MoreIsKnown });
+        self.tasks.push(Task::AskAgain { id, because: RepeatReason::MoreIsKnown });
     }
 
     /// The changes that a call would make in a record.

@@ -83,7 +83,7 @@ impl Session {
         if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
             self.turn.said.push(words.clone());
-            self.tasks.push_back(Task::Say(words));
+            self.tasks.push(Task::Say(words));
         }
         self.turn.is_faulty = false;
         let manner = solution.step_options();

@@ -73,7 +73,6 @@ mod tests {
     use super::*;
     use crate::call::Call;
     use crate::context::Context;
-    use crate::origin::Origins;
 
     /// Writes rows to a path; returns the error code, or the instances.
     fn written(path: &str, rows: Value) -> Result<Vec<String>, String> {
@@ -87,14 +86,7 @@ mod tests {
         ]);
         let mut memory = Memory::new(Context::from_value(context).unwrap());
         let call = Arc::new(Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context).0);
-        let author = Author {
-            call: &call,
-            instance: None,
-            edited: None,
-            made_of: Origins::NONE,
-            own: Origins::NONE,
-            mints: true,
-        };
+        let author = Author::of_test(&call);
         match memory.write_instances(&author, rows.as_array().unwrap().clone(), true) {
             Ok(_) => Ok(memory.context.instances().iter().cloned().collect()),
             Err(Failure::Runtime(error)) => Err(error.code),

@@ -33,6 +33,14 @@ pub(in crate::session) struct Author<'a> {
     pub(in crate::session) mints: bool,
 }
 
+#[cfg(test)]
+impl<'a> Author<'a> {
+    /// A tool's own result that was made of nothing.
+    pub(super) fn of_test(call: &'a Arc<Call>) -> Self {
+        Self { call, instance: None, edited: None, made_of: Origins::NONE, own: Origins::NONE, mints: true }
+    }
+}
+
 impl Memory {
     /// Writes a value to the chosen alternative, else to the first: to all of its paths, or to none.
     pub(in crate::session) fn write_value(
@@ -354,14 +362,7 @@ mod tests {
         let mut memory = memory_with(json!({"list": ["old"]}), list);
         let call = json!({"_tool": "t", "_outputPath": "†state.list", "_outputMethod": "push"});
         let call = Arc::new(Call::read(&Arc::new(call), &memory.context).0);
-        let author = Author {
-            call: &call,
-            instance: None,
-            edited: None,
-            made_of: Origins::NONE,
-            own: Origins::NONE,
-            mints: true,
-        };
+        let author = Author::of_test(&call);
         memory.write_value(&author, json!(1), None).unwrap();
         assert!(memory.write_value(&author, json!("new"), None).is_err());
         assert_eq!(state(&memory), json!({"list": ["old", 1]}));

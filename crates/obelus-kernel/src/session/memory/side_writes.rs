@@ -70,7 +70,6 @@ mod tests {
     use super::*;
     use crate::call::Call;
     use crate::context::Context;
-    use crate::origin::Origins;
 
     #[test]
     fn a_failed_side_write_does_not_undo_the_others() {
@@ -88,14 +87,7 @@ mod tests {
         let mut memory = Memory::new(Context::from_value(context).unwrap());
         let frozen = Arc::new(json!({"_tool": "t", "q": 1}));
         let call = Arc::new(Call::read(&frozen, &memory.context).0);
-        let author = Author {
-            call: &call,
-            instance: None,
-            edited: None,
-            made_of: Origins::NONE,
-            own: Origins::NONE,
-            mints: false,
-        };
+        let author = Author { mints: false, ..Author::of_test(&call) };
         let (written, failed) = memory.write_side_writes(&author, &frozen, &json!({"id": 7}));
         assert_eq!(
             written.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -1,0 +1,36 @@
+//! The tasks that the driver has not taken yet, and the pause that holds some of them back.
+
+use std::collections::VecDeque;
+
+use super::output::Task;
+
+/// Tasks for the driver, oldest first.
+#[derive(Default)]
+pub(super) struct TaskQueue {
+    tasks: VecDeque<Task>,
+    /// Who has paused the session.
+    pub(super) paused: Option<String>,
+}
+
+impl TaskQueue {
+    pub(super) fn push(&mut self, task: Task) {
+        self.tasks.push_back(task);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused.is_some()
+    }
+
+    /// The next task. During a pause, tasks that start something stay.
+    pub(super) fn next(&mut self) -> Option<Task> {
+        if !self.is_paused() {
+            return self.tasks.pop_front();
+        }
+        let at = self.tasks.iter().position(|task| !task.starts_something())?;
+        self.tasks.remove(at)
+    }
+}
