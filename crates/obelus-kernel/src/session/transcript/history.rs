@@ -11,7 +11,7 @@ use super::told::ToldCall;
 use crate::session::output::CallStatus;
 
 /// The limit of unsent entries.
-const MOST_UNSENT: usize = 2_000;
+const MOST_UNSENT: usize = 400;
 /// How many budgets long a prompt may be because of unsent entries.
 const MOST_BUDGETS: usize = 4;
 

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -15,6 +15,9 @@ use crate::summary::SessionSummary;
 
 /// The limit of writes in one commit, so that none waits long.
 const MOST_AT_ONCE: usize = 1024;
+
+/// The longest wait for more writes before a commit.
+const MOST_DELAY: Duration = Duration::from_millis(1);
 
 /// The approximate size of checkpoints in one commit.
 const MOST_BYTES: usize = 1 << 20;
@@ -73,8 +76,16 @@ struct WriterShared {
 struct WriteQueue {
     jobs: Vec<(WriteJob, Acknowledge)>,
     rests: BTreeMap<String, DeferredCheckpoint>,
-    is_asleep: bool,
+    /// Set while the thread sleeps: how many writes wake it. With 0 any change does.
+    wakes_at: Option<usize>,
     is_closed: bool,
+}
+
+/// How many writes the last commit had, and how long it took.
+#[derive(Clone, Copy, Default)]
+struct LastCommit {
+    writes: usize,
+    took: Duration,
 }
 
 /// The writes of one commit.
@@ -171,11 +182,12 @@ impl WriterShared {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the queue, and wakes the thread.
+    /// Changes the queue, and wakes the thread if it waits for that.
     fn change(&self, change: impl FnOnce(&mut WriteQueue)) {
         let mut queue = self.queue();
         change(&mut queue);
-        if std::mem::take(&mut queue.is_asleep) {
+        if queue.wakes_at.is_some_and(|writes| queue.jobs.len() >= writes || queue.is_closed) {
+            queue.wakes_at = None;
             drop(queue);
             self.came.notify_one();
         }
@@ -183,7 +195,9 @@ impl WriterShared {
 
     /// The thread's loop.
     fn serve(&self) {
-        while let Some(CommitBatch { jobs, rests }) = self.next() {
+        let mut last = LastCommit::default();
+        while let Some(CommitBatch { jobs, rests }) = self.next(last) {
+            let (began, count) = (Instant::now(), jobs.len());
             let (writes, tells): (Vec<WriteJob>, Vec<Acknowledge>) = jobs.into_iter().unzip();
             let mut file = self.file();
             // A panic in one write fails its batch, but no later one.
@@ -193,6 +207,7 @@ impl WriterShared {
                 Err(StoreError::NotWritten("there is a mistake in the program".to_owned()))
             });
             drop(file);
+            last = LastCommit { writes: count, took: began.elapsed() };
             self.tell(tells, committed);
         }
         (self.close_reader)();
@@ -214,12 +229,12 @@ impl WriterShared {
     }
 
     /// Waits for the next batch; none at the end.
-    fn next(&self) -> Option<CommitBatch> {
+    fn next(&self, last: LastCommit) -> Option<CommitBatch> {
         let mut queue = self.queue();
         let mut is_idle = false;
         loop {
             if !queue.jobs.is_empty() {
-                return Some(queue.take(false));
+                return Some(self.gather(queue, last).take(false));
             }
             if !queue.rests.is_empty() && (is_idle || queue.is_closed) {
                 return Some(queue.take(true));
@@ -227,7 +242,7 @@ impl WriterShared {
             if queue.is_closed {
                 return None;
             }
-            queue.is_asleep = true;
+            queue.wakes_at = Some(0);
             queue = match queue.rests.is_empty() {
                 true => self.came.wait(queue).unwrap_or_else(PoisonError::into_inner),
                 false => {
@@ -237,5 +252,21 @@ impl WriterShared {
                 }
             };
         }
+    }
+
+    /// Waits for as many writes as the last commit had, but not longer than it took: the same sessions will write again
+    /// soon, and one sync then serves them all. A session that writes alone never waits.
+    fn gather<'a>(&self, mut queue: MutexGuard<'a, WriteQueue>, last: LastCommit) -> MutexGuard<'a, WriteQueue> {
+        let end = Instant::now() + last.took.min(MOST_DELAY);
+        while queue.jobs.len() < last.writes && !queue.is_closed {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            queue.wakes_at = Some(last.writes);
+            queue = self.came.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queue.wakes_at = None;
+        queue
     }
 }
