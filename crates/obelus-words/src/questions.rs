@@ -108,6 +108,13 @@ phrases! {
         policy_forbids: "это запрещают правила", "the policy forbids it";
         consented: "на это есть ваше согласие {}", "your standing consent {} covers it";
         not_listed: "«{}» нет в списке разрешённого", "“{}” is not on the allow-list";
+        depends_on:
+            "{} зависит от непроверенного, что прочитано в этой сессии: {}",
+            "{} depends on what was read in this session and is not trusted: {}";
+        the_call: "это действие", "this action";
+        ask_anew:
+            "Попросите об этом в новой сессии, пока там этого не читали, или сделайте это сами.",
+            "Ask for it in a new session, before that is read, or do it yourself.";
         in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
         in_canary:
             "в режиме canary без вашего решения выполняются только чтение и создание",

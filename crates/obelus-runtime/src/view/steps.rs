@@ -10,7 +10,7 @@ use super::results::result_in_words;
 use super::titles::Titles;
 use crate::events::StepView;
 use crate::report::missing_data;
-use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_words};
+use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_words, refused_by_mode};
 
 /// The limit of characters of a plan's result on its line; `--json` has all of it.
 const LONGEST: usize = 1_000;
@@ -58,6 +58,12 @@ impl StepLine {
         let titles = Titles::of(session.context(), language.code());
         let headline = session.call_headline_in(&report.call, Some(language.code()));
         Self { headline, comment: None, ..Self::reported(report, &titles, session, language) }
+    }
+
+    /// Whether the policy refused a call: the work was not done, and the agent need not have said so (LOOP-7). A call
+    /// outside the mode stays planned.
+    pub fn is_forbidden(report: &CallReport) -> bool {
+        report.status == CallStatus::Refused && report.error.as_ref().is_none_or(|error| error["rule"] != "POL-1")
     }
 
     /// The same under the name of a running call.
@@ -209,7 +215,8 @@ fn outcome(
         CallStatus::Skipped if error["code"] == "not_started" => words.not_started.to_owned(),
         CallStatus::Skipped => words.skipped.to_owned(),
         CallStatus::Denied => with(words.denied, &visible(error["message"].as_str().unwrap_or_default())),
-        CallStatus::Refused if error["rule"] == "POL-1" => match mode {
+        // The mode may have changed since.
+        CallStatus::Refused if error["rule"] == "POL-1" => match refused_by_mode(error).unwrap_or(mode) {
             Mode::Shadow => words.only_planned.to_owned(),
             mode => fill(words.outside_mode, &[mode.name()]),
         },

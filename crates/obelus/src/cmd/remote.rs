@@ -173,10 +173,19 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
         waiting.iter().for_each(|row| inspect::tell_question(client, row));
     }
     Ok(match text(turn, "ends") {
-        "output" => Exit::Done,
+        "output" => exit_of_output(turn),
         "waiting" => Exit::Waiting,
         _ => Exit::Failed,
     })
+}
+
+/// The exit code of a turn with a result: what the policy refused was not done.
+fn exit_of_output(turn: &Value) -> Exit {
+    let is_forbidden = |call: &Value| call["status"] == "refused" && call["error"]["rule"] != "POL-1";
+    match turn["calls"].as_array().is_some_and(|calls| calls.iter().any(is_forbidden)) {
+        true => Exit::Failed,
+        false => Exit::Done,
+    }
 }
 
 /// The line for a call that begins or ends, as the server writes it (ASK-7).

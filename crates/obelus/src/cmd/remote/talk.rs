@@ -10,7 +10,7 @@ use obelus_channel::client::{Client, ClientError, EventReader, encoded};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{language, rested, tell_step, text};
+use super::{exit_of_output, language, rested, tell_step, text};
 use crate::cli::{Chat, Mode};
 use crate::cmd::people::value_said;
 use crate::language::{chosen, fill, wanted, words_of};
@@ -155,7 +155,7 @@ impl Remote<'_> {
                 let waiting = waiting.filter_map(|id| id.as_str().map(str::to_owned)).collect();
                 self.ask(waiting).await
             }
-            "output" => Ok(Exit::Done),
+            "output" => Ok(exit_of_output(turn)),
             _ => Ok(Exit::Failed),
         }
     }

@@ -183,7 +183,7 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     let status = status_in_words(SessionStatus::of(session), phrases);
     let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
-    let mut story = EventTexts::new(&look, &agent);
+    let mut story = EventTexts::new(&look, session, &agent);
     if let Some(by) = session.paused() {
         output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&by_in_words(by, phrases)])));
     }
@@ -250,7 +250,7 @@ pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Resul
     } else {
         let session = read(store, id, None)?;
         let look = narrator(store, id, &session);
-        let mut story = EventTexts::new(&look, &agent_of(store, id));
+        let mut story = EventTexts::new(&look, &session, &agent_of(store, id));
         for event in viewer(store).history(id)? {
             if let Some(line) = story.tell(&event.body) {
                 output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));
