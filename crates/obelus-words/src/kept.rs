@@ -108,6 +108,9 @@ phrases! {
         how_doubt:
             "ответить: obelus answer {} happened [--result JSON] · obelus answer {} did-not",
             "to answer: obelus answer {} happened [--result JSON] · obelus answer {} did-not";
+        needs_result:
+            "следующим шагам нужен результат: {}. Добавьте --result JSON; если результат неизвестен, --result null, и тогда эти шаги не выполнятся",
+            "later steps need its result: {}. Add --result JSON; if it is not known, --result null, and then they do not run";
         held_by: "хранилище занято ({})", "the store is held by {}";
         no_question: "в сессии «{}» нет вопроса «{}»", "the session `{}` has no question `{}`";
         not_an_id:

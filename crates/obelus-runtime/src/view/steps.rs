@@ -15,6 +15,9 @@ use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_wor
 /// The limit of characters of a plan's result on its line; `--json` has all of it.
 const LONGEST: usize = 1_000;
 
+/// The kernel's code of a call that was skipped because a person did not give the result that it needs.
+const NO_RESULT: &str = "no_result";
+
 /// A step for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepLine {
@@ -60,10 +63,15 @@ impl StepLine {
         Self { headline, comment: None, ..Self::reported(report, &titles, session, language) }
     }
 
-    /// Whether the policy refused a call: the work was not done, and the agent need not have said so (LOOP-7). A call
-    /// outside the mode stays planned.
-    pub fn is_forbidden(report: &CallReport) -> bool {
-        report.status == CallStatus::Refused && report.error.as_ref().is_none_or(|error| error["rule"] != "POL-1")
+    /// Whether a call was left undone, and the agent need not have said so (LOOP-7): the policy refused it, or nobody
+    /// gave the result that it needs. A call outside the mode stays planned.
+    pub fn is_left_undone(report: &CallReport) -> bool {
+        let error = report.error.as_ref().unwrap_or(&Value::Null);
+        match report.status {
+            CallStatus::Refused => error["rule"] != "POL-1",
+            CallStatus::Skipped => error["code"] == NO_RESULT,
+            _ => false,
+        }
     }
 
     /// The same under the name of a running call.
@@ -213,6 +221,7 @@ fn outcome(
         CallStatus::Done => words.done.to_owned(),
         CallStatus::Failed => failed(error, lacks, language),
         CallStatus::Skipped if error["code"] == "not_started" => words.not_started.to_owned(),
+        CallStatus::Skipped if error["code"] == NO_RESULT => words.no_result.to_owned(),
         CallStatus::Skipped => words.skipped.to_owned(),
         CallStatus::Denied => with(words.denied, &visible(error["message"].as_str().unwrap_or_default())),
         // The mode may have changed since.

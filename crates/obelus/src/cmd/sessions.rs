@@ -161,6 +161,9 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         }
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
+            if result.is_none() {
+                must_need_no_result(args)?;
+            }
             Decision::Happened { result: result.unwrap_or_default() }
         }
         Verb::DidNot => Decision::DidNot,
@@ -188,6 +191,18 @@ fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<O
         lines.iter().for_each(|line| output::note(&line.styled()));
     }
     Ok(Some(view.digest))
+}
+
+/// Refuses an effect without a result if waiting calls read it: they would not run.
+fn must_need_no_result(args: &Answer) -> Result<()> {
+    let question = asked(&args.id, &args.store)?;
+    let session = read_session(&args.store, parts(&args.id)?.0)?;
+    let words = words_of_session(&session);
+    let view = QuestionView::of(&session, &question, words.language);
+    match view.result_read_by.is_empty() {
+        true => Ok(()),
+        false => Err(wrong(fill(words.answering.needs_result, &[&view.steps_that_read_it()]), words)),
+    }
 }
 
 /// The session and question of an id.

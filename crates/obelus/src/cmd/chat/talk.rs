@@ -442,7 +442,7 @@ impl Talk {
 
 /// How a turn ended, and whether the policy refused a call of it.
 fn end_of(reply: &Reply) -> (TurnEnd, bool) {
-    (reply.ends, reply.calls.iter().any(StepLine::is_forbidden))
+    (reply.ends, reply.calls.iter().any(StepLine::is_left_undone))
 }
 
 /// Shows an event; returns the reply if the session has come to rest.
