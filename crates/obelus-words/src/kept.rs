@@ -10,6 +10,9 @@ phrases! {
         is_new: "не начата", "not begun";
         under_way: "не закончена", "under way";
         waits: "ждёт вас", "waits for you";
+        interrupted:
+            "«{}»: работа прервана, и сейчас её никто не ведёт; продолжить: {}",
+            "`{}` was interrupted, and nobody works on it now; to continue: {}";
         paused: "на паузе", "paused";
         done: "закончена", "done";
         degraded: "без модели", "without the model";

@@ -5,6 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `inspect`, `event_texts` | list, show, log, inbox; events as text |
+//! | `interrupted` | how to continue a session whose process has ended |
 //! | `transfer` | export, import, fork, back |
 //! | `as_plan`, `plan_inputs` | export as a plan, whose inputs are the user's literals |
 //! | `consents` | standing consents: list, give, revoke |
@@ -14,6 +15,7 @@ mod as_plan;
 pub(super) mod consents;
 mod event_texts;
 pub(super) mod inspect;
+mod interrupted;
 mod lifecycle;
 mod plan_inputs;
 pub(super) mod transfer;
@@ -49,7 +51,14 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Show { id, at, why: Some(expr), instance, store, json, .. } => {
             inspect::why(&inspect::read(&inspect::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
         }
-        Sessions::Show { id, at, store, json, .. } => inspect::show(&inspect::open_for(store, id)?, id, *at, *json),
+        Sessions::Show { id, at, store, json, .. } => {
+            let opened = inspect::open_for(store, id)?;
+            let exit = inspect::show(&opened, id, *at, *json)?;
+            if !json && at.is_none() {
+                interrupted::tell_shown(&opened, store, id);
+            }
+            Ok(exit)
+        }
         Sessions::Log { id, store, json, .. } => inspect::log(&inspect::open_for(store, id)?, id, *json),
         #[cfg(feature = "restate")]
         Sessions::Export { id, plan: false, out, engine, .. } if engine.engine == EngineName::Restate => {

@@ -240,6 +240,26 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
 }
 
 #[test]
+fn a_session_that_was_killed_while_it_read_says_how_to_continue() {
+    let harness = Harness::new("under-way");
+    fs::write(harness.folder.join("plan.yaml"), PLAN.replacen("x-effect: create", "x-effect: read", 1)).unwrap();
+    let gate = harness.hold("a");
+    let mut child = harness.begin();
+    harness.wait_for("began-a");
+    let said = "to continue: obelus plan run plan.yaml --session s --store ";
+    let list = || words(&harness.does(&["sessions", "list", "--lang", "en"]));
+    assert!(!list().contains("to continue"), "it is at work: {}", list());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    assert!(list().contains(&format!("`s` was interrupted, and nobody works on it now; {said}")), "{}", list());
+    let shown = words(&harness.does(&["sessions", "show", "s", "--lang", "en"]));
+    assert!(shown.contains(said), "{shown}");
+    assert_eq!(harness.run().status.code(), Some(3), "the second step asks");
+    assert!(!list().contains("to continue"), "{}", list());
+}
+
+#[test]
 fn an_effect_whose_result_later_steps_need_is_not_settled_without_it() {
     let harness = Harness::new("no-result");
     let gate = harness.hold("a");

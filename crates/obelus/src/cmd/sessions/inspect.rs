@@ -14,6 +14,7 @@ use super::super::host::{store_folder, viewer};
 use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::event_texts::EventTexts;
+use super::interrupted;
 use crate::cli::{Inbox, StoreArgs};
 use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
@@ -129,8 +130,9 @@ fn agent_of(store: &SqliteStore, id: &str) -> String {
 }
 
 pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
-    let listed: Vec<Listed> = match open(at)? {
-        Some(store) => store.list()?.into_iter().map(|row| Listed::of(&store, row)).collect(),
+    let store = open(at)?;
+    let listed: Vec<Listed> = match &store {
+        Some(store) => store.list()?.into_iter().map(|row| Listed::of(store, row)).collect(),
         None => Vec::new(),
     };
     if as_json {
@@ -141,6 +143,9 @@ pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let widest = |of: fn(&Listed) -> &str| listed.iter().map(|listed| of(listed).chars().count()).max().unwrap_or(0);
     let widths = (widest(|listed| &listed.row.id), widest(|listed| &listed.agent));
     listed.iter().for_each(|listed| output::answer(&listed.line(widths, phrases)));
+    for (store, listed) in store.iter().flat_map(|store| listed.iter().map(move |listed| (store, listed))) {
+        interrupted::tell(store, at, &listed.row.id, listed.status, phrases);
+    }
     if listed.is_empty() {
         output::note(phrases.kept.none);
     }
