@@ -52,6 +52,41 @@ fn a_check_notes_misspelt_keys_unknown_reads_and_unknown_tools_of_a_playbook() {
 }
 
 #[test]
+fn a_check_notes_paths_templates_and_scripts_that_lead_nowhere() {
+    let folder = Folder::new("hint-names-nowhere");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\n\
+        state: {schema: {type: object, properties: {order: {type: object}}}}\ntools:\n  \
+        find: {type: object, properties: {number: {type: integer}, _outputPath: {const: †state.ordr}}, x-effect: read}\n  \
+        sky: {type: object, properties: {city: {type: string}, _outputPath: {const: †state.order}}, x-effect: read}\n\
+        activities:\n  find: {exec: [sh, orders.sh]}\n  sky: {http: {url: 'http://example.test/{{ call.cty }}'}}\n";
+    let playbook = "- {user: 'order (?<number>\\d+)', answer: {calls: [{_tool: find, number: '{{ m.nmber }}'}]}}\n\
+        - {user: sky, answer: {calls: [{_tool: sky, city: †state.ordr.city}], say: 'In {{ kinds.state.oder.city }}'}}\n\
+        - {output: '{{ m.other | default(1) }} {{ kinds.state.order.city }}'}\n";
+    folder.file("desk/answers.yaml", playbook);
+    let file = folder.file("desk/agent.yaml", agent);
+    let ran = obelus(&["agents", "check", &file]).exits(0);
+    ran.prints("agent.yaml:5:75: `find`: `_outputPath`: †state.ordr: the schema of `state` has no `ordr`; did you mean `order`?")
+        .prints("`sky`: `call.cty`: the tool has no `cty`; did you mean `city`?")
+        .prints("`exec`: there is no script `orders.sh` in ")
+        .prints("rule 1: `m.nmber`: `user` has no group `nmber`; did you mean `number`?")
+        .prints("rule 2: †state.ordr.city: the schema of `state` has no `ordr`; did you mean `order`?")
+        .prints("rule 2: †state.oder: the schema of `state` has no `oder`; did you mean `order`?");
+    folder.file("desk/orders.sh", "echo 1");
+    folder.file(
+        "desk/answers.yaml",
+        playbook.replace("nmber", "number").replace("ordr", "order").replace("oder", "order"),
+    );
+    let right = folder.file("desk/agent.yaml", agent.replace("ordr", "order").replace("cty", "city"));
+    assert_eq!(obelus(&["agents", "check", &right, "--json"]).exits(0).json()["notes"], serde_json::json!([]));
+    for example in ["crm", "notes", "operator", "examples/steps", "examples/sheltered"] {
+        let notes = obelus(&["agents", "check", example, "--json"]).exits(0).json()["notes"].to_string();
+        for words in ["the schema of", "has no group", "the tool has no", "no script"] {
+            assert!(!notes.contains(words), "{example}: {notes}");
+        }
+    }
+}
+
+#[test]
 fn a_store_in_use_points_to_the_server() {
     let folder = Folder::new("hint-held");
     let store = folder.path("store");
