@@ -85,6 +85,7 @@ phrases! {
     /// The origin of a value.
     Because {
         nothing: "сюда никто ничего не записывал", "nothing has written it";
+        nearest: "Возможно, {}?", "Did you mean {}?";
         author: "из настроек агента", "from the agent's file";
         person: "от человека", "from a person";
         tool: "шаг «{}»", "the step «{}»";

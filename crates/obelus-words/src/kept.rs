@@ -249,6 +249,9 @@ phrases! {
         other_agent:
             "сессия «{}» ведётся с агентом из папки {}, а не с «{}»: не называйте --agent или выберите другую сессию",
             "the session `{}` is with the agent in {}, not with `{}`: leave --agent out, or name another session";
+        is_a_plan:
+            "{}: здесь план, а модели нет; назовите её ключом --model или выполните сам план: obelus plan run {}",
+            "{}: it has a plan, and there is no model; name one with --model, or run the plan itself: obelus plan run {}";
         say_something: "агенту нужно что-то сказать: добавьте --say 'ТЕКСТ'", "an agent answers to words: add --say 'TEXT'";
         no_browser: "у него нет браузера, который мог бы открыть сайт", "it has no browser that could be on a site";
         no_token:

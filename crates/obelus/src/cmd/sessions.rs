@@ -10,6 +10,7 @@
 //! | `as_plan`, `plan_inputs` | export as a plan, whose inputs are the user's literals |
 //! | `consents` | standing consents: list, give, revoke |
 //! | `lifecycle` | pause, resume, prune |
+//! | `nearest` | the nearest right name |
 
 mod as_plan;
 pub(super) mod consents;
@@ -17,6 +18,7 @@ mod event_texts;
 pub(super) mod inspect;
 mod interrupted;
 mod lifecycle;
+pub(super) mod nearest;
 mod plan_inputs;
 pub(super) mod transfer;
 
@@ -42,6 +44,22 @@ use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
+    let done = perform(args);
+    match args {
+        Sessions::Show { store, .. }
+        | Sessions::Log { store, .. }
+        | Sessions::Export { store, .. }
+        | Sessions::Fork { store, .. }
+        | Sessions::Back { store, .. }
+        | Sessions::Consents { store, .. }
+        | Sessions::Pause { store, .. }
+        | Sessions::Resume { store, .. }
+        | Sessions::Rm { store, .. } => nearest::of_session(done, store),
+        Sessions::List { .. } | Sessions::Import { .. } | Sessions::Prune { .. } | Sessions::Adopt { .. } => done,
+    }
+}
+
+fn perform(args: &Sessions) -> Result<Exit> {
     #[cfg(feature = "restate")]
     if let Sessions::Export { engine, .. } | Sessions::Import { engine, .. } = args {
         super::engine::check(engine)?;
@@ -229,7 +247,7 @@ fn phrases_for(store: &StoreArgs, id: &str) -> &'static Words {
 /// An open question.
 fn asked(id: &str, store: &StoreArgs) -> Result<Question> {
     let (name, number) = parts(id)?;
-    let session = inspect::read(&inspect::open_for(store, name)?, name, None)?;
+    let session = nearest::of_session(read_session(store, name), store)?;
     let phrases = words_of_session(&session);
     let answering = &phrases.answering;
     let declined =

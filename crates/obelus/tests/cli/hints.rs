@@ -87,6 +87,39 @@ fn a_check_notes_paths_templates_and_scripts_that_lead_nowhere() {
 }
 
 #[test]
+fn an_unknown_session_or_field_is_answered_with_the_nearest_name() {
+    let folder = Folder::new("hint-nearest");
+    let store = folder.path("store");
+    obelus(&["run", "notes", "--say", "the customer called", "--session", "monday", "--store", &store]).exits(0);
+    let at = |args: &[&str]| in_both(&[args, &["--store", &store]].concat(), 2);
+    for args in [&["sessions", "show", "mondy"] as &[&str], &["sessions", "rm", "mondy"], &["approve", "mondy:q1"]] {
+        let [english, russian] = at(args);
+        english.says("there is no session `mondy`; did you mean `monday`?");
+        russian.says("сессии «mondy» нет").says("возможно, `monday`?");
+    }
+    at(&["sessions", "log", "quite-different"])[0]
+        .stderr
+        .lines()
+        .for_each(|line| assert!(!line.contains("did you mean")));
+    let why = |path| obelus(&["sessions", "show", "monday", "--why", path, "--store", &store, "--lang", "en"]);
+    why("state.nots").exits(1).prints("†state.nots: nothing has written it").says("Did you mean †state.notes?");
+    why("stat.notes").says("Did you mean †state.notes?");
+    why("state.notes[0].txt").says("Did you mean †state.notes[0].text?");
+    let chat = ["chat", "--session", "monday", "--store", &store, "--lang", "ru"];
+    crate::support::obelus_reading("/why state.nots\n", &chat).exits(0).prints("Возможно, †state.notes?");
+}
+
+#[test]
+fn running_a_plan_without_a_model_points_to_the_command_for_plans() {
+    let plan = "examples/branches/plan.yaml";
+    let [english, russian] = in_both(&["run", plan], 2);
+    english
+        .prints_nothing()
+        .says(&format!("there is no model; name one with --model, or run the plan itself: obelus plan run {plan}"));
+    russian.says(&format!("выполните сам план: obelus plan run {plan}"));
+}
+
+#[test]
 fn a_store_in_use_points_to_the_server() {
     let folder = Folder::new("hint-held");
     let store = folder.path("store");

@@ -14,7 +14,7 @@ use super::super::host::{store_folder, viewer};
 use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::event_texts::EventTexts;
-use super::interrupted;
+use super::{interrupted, nearest};
 use crate::cli::{Inbox, StoreArgs};
 use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
@@ -241,6 +241,9 @@ pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>,
         let look = Narrator::of(session);
         let lines = why_lines(&why, &look.titles, look.phrases, true);
         lines.iter().for_each(|line| output::answer(&line.styled()));
+        if let Some(near) = Some(&expr).filter(|_| why.value.is_none()).and_then(|expr| nearest::path(session, expr)) {
+            output::note(&fill(look.phrases.because.nearest, &[&visible(&near)]));
+        }
     }
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
