@@ -1897,6 +1897,8 @@ export interface components {
             came_as?: string | null;
             /** @description Why it is asked, in words for people. */
             reasons: string[];
+            /** @description The waiting steps that read the result of an effect in doubt: without it they do not run. */
+            result_read_by?: string[];
             /** @description Details that are the same for all calls. */
             common_details?: components["schemas"]["RowView"][];
             /** @description The decisions that answer it, by their names. */

@@ -122,7 +122,7 @@ pub fn view_at(
 }
 
 /// A session as it will be when it is next opened, if its process has ended (ASK-8): effects in doubt are questions.
-/// `asks` says whether a call needs one. Nothing is written. Also returns the last record, if the session rests after
+/// `asks` says whether a call needs one; they are dated by [`asked_at`]. Nothing is written. Also returns the last record, if the session rests after
 /// it and is not changed by this.
 pub(crate) fn view_interrupted(
     store: &Arc<dyn Store>,
@@ -137,12 +137,23 @@ pub(crate) fn view_interrupted(
     let rests_after = Some(last).filter(|_| session.is_at_rest() && unfinished.calls().next().is_none());
     // A paused session does not resume its tasks.
     if session.paused().is_none() {
+        let now = asked_at(&session, now);
         for start in unfinished.calls().filter(|start| asks(start)) {
             // A refused input changes nothing.
             let _ = advance(&mut session, now, Input::InDoubt { id: start.id.clone() });
         }
     }
     Ok((session, rests_after))
+}
+
+/// The time at which a question that is not stored yet counts as asked: of the session's last record, so that its
+/// deadline is the same whenever it is looked at. As long as nobody opens the session the question does not expire: each
+/// time when its deadline has passed it counts as asked anew.
+fn asked_at(session: &Session, now: Time) -> Time {
+    let Time(last) = session.now();
+    let lifetime = i64::try_from(session.settings().question_seconds).unwrap_or(i64::MAX).saturating_mul(1_000).max(1);
+    let passed = (now.0 - last).max(0) / lifetime;
+    Time(last + passed * lifetime)
 }
 
 /// A session from its checkpoint, if that is usable, and the records after it.

@@ -13,6 +13,7 @@
 //! | `titles` | titles of tools and parameters |
 //! | `pages` | full addresses and pictures of pages |
 //! | `results` | the result of a call, in a few words |
+//! | `readers` | the steps that wait for the result of an effect in doubt |
 
 mod details;
 mod elicitation;
@@ -20,6 +21,7 @@ mod form;
 mod lines;
 mod pages;
 mod question;
+mod readers;
 mod results;
 mod steps;
 mod titles;

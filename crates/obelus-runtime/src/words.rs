@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use consents::{consent_in_words, never_in_words, terms_in_words};
 pub use reasons::{ToolNames, explained_reason, refusal_in_words};
-pub(crate) use reasons::{listed_titles, reasons_in_words};
+pub(crate) use reasons::{listed_titles, reasons_in_words, refused_by_mode};
 
 use crate::actor::{DAMAGED, GONE, NOT_DURABLE};
 use crate::follower::NOT_SUPPORTED;

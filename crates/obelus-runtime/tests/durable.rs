@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{
-    Folder, Small, chain, counting, host, journal, kill, open_questions, read, run_plan, snapshot, spec, tool,
+    Folder, Small, chain, clock, counting, host, journal, kill, open_questions, read, run_plan, snapshot, spec, tool,
 };
+use obelus_kernel::Time;
 use obelus_kernel::session::{About, Decision, TurnEnd};
 use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{Activities, Connections, Host, SqliteStore};
@@ -157,8 +158,12 @@ async fn replaying_the_journal_gives_the_same_session_byte_for_byte() {
 
 /// The process stopped before the outcome of the first call of the chain was stored.
 async fn interrupted(effect: &str) -> (Host, Arc<AtomicUsize>) {
-    let (store, calls) = (Arc::new(Small::default()), Arc::new(AtomicUsize::new(0)));
-    let first = counted(&store, &calls, Some(1));
+    interrupted_in(&Arc::default(), effect).await
+}
+
+async fn interrupted_in(store: &Arc<Small>, effect: &str) -> (Host, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let first = counted(store, &calls, Some(1));
     let handle = first.create("s", chain(effect, 2)).await.unwrap();
     handle.run_plan().await.unwrap();
     handle.rested().await.unwrap_err();
@@ -166,7 +171,25 @@ async fn interrupted(effect: &str) -> (Host, Arc<AtomicUsize>) {
     let runs = calls.swap(0, Ordering::SeqCst);
     assert!(runs == 1 || (effect == "read" && runs > 1), "{runs}");
     kill(first).await;
-    (counted(&store, &calls, None), calls)
+    (counted(store, &calls, None), calls)
+}
+
+const HOUR: i64 = 60 * 60 * 1_000;
+
+#[tokio::test]
+async fn ask_8_a_doubt_seen_before_its_session_is_opened_has_a_stable_deadline_and_never_expires() {
+    let store = Arc::new(Small::default());
+    interrupted_in(&store, "create").await;
+    let deadline = |clock: fn() -> Time| {
+        let connections = Connections::new(counting(&Arc::default()));
+        let host = Host::builder(connections).store(store.clone()).clock(clock).build();
+        let questions = host.view_interrupted("s").unwrap().questions();
+        assert!(questions[0].is_open() && questions[0].expires_at > clock());
+        questions[0].expires_at.0 - clock().0
+    };
+    assert_eq!(deadline(clock), 24 * HOUR);
+    assert_eq!(deadline(|| Time(clock().0 + HOUR)), 23 * HOUR);
+    assert_eq!(deadline(|| Time(clock().0 + 50 * HOUR)), 22 * HOUR, "it counts as asked anew each day");
 }
 
 #[tokio::test]

@@ -42,6 +42,9 @@ phrases! {
             "Several steps cannot be edited as one; choose some of them (p) or decline (n).";
         nothing_edited: "Ничего не изменено; вопрос остаётся.", "Nothing was changed; the question stays.";
         answer: "Ответ", "Answer";
+        result:
+            "Результат: его ждут следующие шаги (пусто — неизвестен, и они не выполнятся)",
+            "Its result, which later steps need (empty: not known, and they do not run)";
         put_off_kept:
             "Отложено: {}. obelus inbox покажет вопрос и команды для ответа.",
             "Postponed: {}. `obelus inbox` shows the question, and the commands that answer it.";
@@ -82,6 +85,7 @@ phrases! {
     /// The origin of a value.
     Because {
         nothing: "сюда никто ничего не записывал", "nothing has written it";
+        nearest: "Возможно, {}?", "Did you mean {}?";
         author: "из настроек агента", "from the agent's file";
         person: "от человека", "from a person";
         tool: "шаг «{}»", "the step «{}»";

@@ -10,6 +10,9 @@ phrases! {
         is_new: "не начата", "not begun";
         under_way: "не закончена", "under way";
         waits: "ждёт вас", "waits for you";
+        interrupted:
+            "«{}»: работа прервана, и сейчас её никто не ведёт; продолжить: {}",
+            "`{}` was interrupted, and nobody works on it now; to continue: {}";
         paused: "на паузе", "paused";
         done: "закончена", "done";
         degraded: "без модели", "without the model";
@@ -108,6 +111,9 @@ phrases! {
         how_doubt:
             "ответить: obelus answer {} happened [--result JSON] · obelus answer {} did-not",
             "to answer: obelus answer {} happened [--result JSON] · obelus answer {} did-not";
+        needs_result:
+            "следующим шагам нужен результат: {}. Добавьте --result JSON; если результат неизвестен, --result null, и тогда эти шаги не выполнятся",
+            "later steps need its result: {}. Add --result JSON; if it is not known, --result null, and then they do not run";
         held_by: "хранилище занято ({})", "the store is held by {}";
         no_question: "в сессии «{}» нет вопроса «{}»", "the session `{}` has no question `{}`";
         not_an_id:
@@ -243,6 +249,9 @@ phrases! {
         other_agent:
             "сессия «{}» ведётся с агентом из папки {}, а не с «{}»: не называйте --agent или выберите другую сессию",
             "the session `{}` is with the agent in {}, not with `{}`: leave --agent out, or name another session";
+        is_a_plan:
+            "{}: здесь план, а модели нет; назовите её ключом --model или выполните сам план: obelus plan run {}",
+            "{}: it has a plan, and there is no model; name one with --model, or run the plan itself: obelus plan run {}";
         say_something: "агенту нужно что-то сказать: добавьте --say 'ТЕКСТ'", "an agent answers to words: add --say 'TEXT'";
         no_browser: "у него нет браузера, который мог бы открыть сайт", "it has no browser that could be on a site";
         no_token:

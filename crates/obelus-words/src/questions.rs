@@ -14,6 +14,7 @@ phrases! {
         picture: "снимок страницы: ", "picture of the page: ";
         came_as: "перенесено со словами: ", "brought along with the words: ";
         because: "почему спрашиваю: ", "asked because ";
+        result_read_by: "если это произошло, следующим шагам нужен результат: ", "if it happened, later steps need its result: ";
         marked: "отмеченного нет в ваших словах", "what is marked is not in your words";
         in_agents_words: "слова агента:", "in the agent's words:";
         result_to: "результат запишется в", "the result goes to";
@@ -108,6 +109,13 @@ phrases! {
         policy_forbids: "это запрещают правила", "the policy forbids it";
         consented: "на это есть ваше согласие {}", "your standing consent {} covers it";
         not_listed: "«{}» нет в списке разрешённого", "“{}” is not on the allow-list";
+        depends_on:
+            "{} зависит от непроверенного, что прочитано в этой сессии: {}",
+            "{} depends on what was read in this session and is not trusted: {}";
+        the_call: "это действие", "this action";
+        ask_anew:
+            "Попросите об этом в новой сессии, пока там этого не читали, или сделайте это сами.",
+            "Ask for it in a new session, before that is read, or do it yourself.";
         in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
         in_canary:
             "в режиме canary без вашего решения выполняются только чтение и создание",

@@ -45,8 +45,11 @@ phrases! {
             "Это не ответ: решение не принято.",
             "That is no answer: nothing was decided.";
         remote_doubt:
-            "Введите happened (это произошло) или did-not (этого не было, выполнить); пустая строка — потом:",
-            "Type happened, or did-not to run it; an empty line leaves it open:";
+            "Введите happened [РЕЗУЛЬТАТ как JSON] (это произошло) или did-not (этого не было, выполнить); пустая строка — потом:",
+            "Type happened [RESULT as JSON], or did-not to run it; an empty line leaves it open:";
+        remote_result:
+            "Следующим шагам нужен результат: {}. Введите happened и результат как JSON; happened null — результат неизвестен, и они не выполнятся.",
+            "Later steps need its result: {}. Type happened and the result as JSON; happened null means that it is not known, and they do not run.";
         no_token:
             "для --server нужен токен: назовите его файл в --token-file или задайте {}",
             "--server needs a token: name its file with --token-file, or set {}";

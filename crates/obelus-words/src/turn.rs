@@ -38,6 +38,9 @@ phrases! {
             "stays in the plan, the mode shadow executes nothing";
         not_started: "не начато: ход закончился раньше", "not started: the turn ended before";
         skipped: "пропущено: нет данных от предыдущих шагов", "skipped: earlier steps gave no value for it";
+        no_result:
+            "не выполнено: не указан результат шага, который для этого нужен",
+            "not run: the result of the step that it needs was not given";
         planned: "в плане", "planned";
         wrong_call: "вызов составлен неверно", "the call is not made right";
         no_tool: "такого действия у агента нет", "the agent cannot do that";

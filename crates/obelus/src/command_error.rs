@@ -34,6 +34,9 @@ pub(crate) fn wrong(words: String, table: &Words) -> anyhow::Error {
     Declined { code: BAD_INPUT.to_owned(), words, language: table.language }.into()
 }
 
+/// The code of a session that does not exist.
+pub(crate) const UNKNOWN_SESSION: &str = "unknown_session";
+
 /// The code of wrong usage.
 const BAD_INPUT: &str = "bad_input";
 
@@ -53,8 +56,17 @@ pub(crate) fn tell(error: &anyhow::Error, as_json: bool) -> Exit {
 /// Whether the error is a session's refusal.
 fn is_refusal(error: &anyhow::Error) -> bool {
     // These codes mean that something cannot be found, read or written.
-    let other =
-        [DAMAGED, NOT_DURABLE, OUTCOME_UNKNOWN, GONE, "unreadable", "unknown_question", "unknown_call", BAD_INPUT];
+    let other = [
+        DAMAGED,
+        NOT_DURABLE,
+        OUTCOME_UNKNOWN,
+        GONE,
+        UNKNOWN_SESSION,
+        "unreadable",
+        "unknown_question",
+        "unknown_call",
+        BAD_INPUT,
+    ];
     let is_said = error.chain().any(|cause| cause.is::<Declined>() || cause.is::<Refused>());
     is_said && !other.contains(&code(error).as_str())
 }
@@ -85,7 +97,7 @@ fn code_of_host(error: &HostError) -> &'static str {
 
 fn code_of_store(error: &StoreError) -> &'static str {
     match error {
-        StoreError::Unknown(_) => "unknown_session",
+        StoreError::Unknown(_) => UNKNOWN_SESSION,
         StoreError::Held { .. } | StoreError::Locked(_) | StoreError::MovedOn { .. } => "held",
         StoreError::Exists(_) | StoreError::NameUsed(_) => "exists",
         StoreError::BadName(_) => "bad_name",

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::consent::{ConsentTerms, StandingConsent};
 use super::grounding::{AfterReading, Grounded, Grounding};
 use super::index::RuleId;
-use super::matching::present;
+use super::matching::{Match, present};
 use super::provenance::Place;
 use super::reason::Reason;
-use super::rules::Policy;
+use super::rules::{Policy, Rule};
 use crate::call::Call;
 use crate::origin::Origins;
 use crate::time::Time;
@@ -260,13 +260,29 @@ impl<'a> Gate<'a> {
 
     /// Whether the policy asks about the call because of origins, which cannot be answered in advance.
     fn has_rule_on_origins(&self, proposal: &Proposal<'_>) -> bool {
+        self.rules_on_origins(proposal).iter().any(|rule| rule.verdict == Ruling::Confirm)
+    }
+
+    /// The untrusted value because of which a rule refuses a call, if there is one.
+    pub(crate) fn refused_origins(&self, proposal: &Proposal<'_>) -> Option<Reason> {
+        let rules = self.rules_on_origins(proposal);
+        let Match { param, from, .. } = &rules.iter().find(|rule| rule.verdict == Ruling::Refuse)?.matching;
+        let origins = (proposal.origins)(param.as_deref().map_or(Place::Call, Place::Path))?;
+        let is_named = |tool: &&str| from.as_deref().is_some_and(|from| from == "untrusted" || from.ends_with(tool));
+        let sources: Vec<String> = origins.untrusted().filter(is_named).map(str::to_owned).collect();
+        let path = param.clone().unwrap_or_default();
+        (!sources.is_empty()).then_some(Reason::UntrustedTarget { path, sources })
+    }
+
+    /// The rules about origins that match a call.
+    fn rules_on_origins(&self, proposal: &Proposal<'_>) -> Vec<&'a Rule> {
         let origins =
             |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
         let lines = match self.policy.looks_at_origins() {
             true => self.policy.rules_about(proposal.tool, &(proposal.params)(), &origins),
             false => Vec::new(),
         };
-        lines.iter().any(|line| self.policy.asks_by_origin(*line))
+        lines.into_iter().filter_map(|line| self.policy.rule_on_origins(line)).collect()
     }
 
     /// The verdict of the mode alone, which may have been lowered since a call was judged.

@@ -165,10 +165,10 @@ impl Policy {
         }
     }
 
-    /// Whether a rule asks because of origins.
-    pub(super) fn asks_by_origin(&self, line: RuleId) -> bool {
-        let RuleId::Rule(index) = line else { return false };
-        self.rules[index].verdict == Ruling::Confirm && self.rules[index].matching.from.is_some()
+    /// The rule, if it is about origins.
+    pub(super) fn rule_on_origins(&self, line: RuleId) -> Option<&Rule> {
+        let RuleId::Rule(index) = line else { return None };
+        self.rules.get(index).filter(|rule| rule.matching.from.is_some())
     }
 
     /// The rules, in the order of the file.

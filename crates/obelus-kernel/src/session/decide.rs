@@ -150,7 +150,13 @@ impl Session {
     fn decide_about_doubt(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
         let outcome = match decision {
             // An unknown result is not written and not validated: the effect has happened.
-            Decision::Happened { result: Value::Null } => Some(Outcome::Messages(Vec::new())),
+            Decision::Happened { result: Value::Null } => {
+                let at = self.inbox.get(number).and_then(|question| question.jobs().next());
+                if let Some(job) = at.and_then(|at| self.scheduler.job_mut(at)) {
+                    job.is_result_unknown = true;
+                }
+                Some(Outcome::Messages(Vec::new()))
+            }
             Decision::Happened { result } => {
                 self.check_result(number, &result)?;
                 Some(Outcome::Value(result))

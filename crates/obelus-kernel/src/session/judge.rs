@@ -88,10 +88,15 @@ impl Session {
         let rule = if verdict.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 };
         let reason = verdict.reasons().first();
         let words = reason.map(ToString::to_string).unwrap_or_default();
+        let call = Arc::clone(self.scheduler.call(at));
+        let origins = call.tool.as_ref().filter(|_| !verdict.is_by_mode()).and_then(|tool| {
+            self.propose(at, (&call, tool), &self.provenance(at), |proposal| self.gate().refused_origins(proposal))
+        });
         self.record_error(at, fault_data(&Fault::new(rule, words)), false);
         // The model reads the text. Channels have their own, chosen by the reason.
         if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
             error["reason"] = json!(reason);
+            origins.into_iter().for_each(|origins| error["origins"] = json!(origins));
         }
         self.close(at, Status::Refused);
     }

@@ -33,6 +33,19 @@ fn a_call_in_doubt_can_be_resolved_as_happened_with_its_result() {
 }
 
 #[test]
+fn a_call_that_needs_a_result_nobody_gave_is_skipped_and_says_so() {
+    let mut harness =
+        in_doubt(call("change", "c", json!({"id": 1})), &[call("change", "d", json!({"id": "†state.c"}))]);
+    harness.decide("q1", Decision::Happened { result: Value::Null }).unwrap();
+    let reply = harness.rests.last().unwrap();
+    let (done, skipped) = (&reply.calls[0], &reply.calls[1]);
+    assert_eq!((done.status.name(), skipped.status.name()), ("done", "skipped"));
+    let error = skipped.error.as_ref().unwrap();
+    assert_eq!((&error["code"], skipped.is_off_branch()), (&json!("no_result"), false));
+    assert!(error["message"].as_str().unwrap().ends_with("happened, and its result was not given"), "{error}");
+}
+
+#[test]
 fn a_call_that_did_not_happen_is_repeated_under_the_same_key() {
     let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
     harness.decide("q1", Decision::DidNot).unwrap();

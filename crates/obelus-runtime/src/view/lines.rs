@@ -133,6 +133,11 @@ impl QuestionView {
         }
     }
 
+    /// The steps that need the result of an effect in doubt, as text.
+    pub fn steps_that_read_it(&self) -> String {
+        self.result_read_by.iter().map(|title| format!("«{title}»")).collect::<Vec<_>>().join(", ")
+    }
+
     /// The lines below the calls: the text with which the question came, and its reasons.
     fn add_remarks(&self, lines: &mut Vec<ViewLine>) {
         let words = &self.language.words().questions;
@@ -144,6 +149,9 @@ impl QuestionView {
         lines.extend(self.came_as.iter().map(|text| remark(words.came_as, text)));
         if !self.reasons.is_empty() {
             lines.push(remark(words.because, &self.reasons.join("; ")));
+        }
+        if !self.result_read_by.is_empty() {
+            lines.push(remark(words.result_read_by, &self.steps_that_read_it()));
         }
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::elicitation::elicitation_in_words;
 use super::pages::PageNotes;
+use super::readers::readers_of_result;
 use super::titles::Titles;
 use crate::words::{Language, fill, listed_titles, reasons_in_words};
 
@@ -41,6 +42,9 @@ pub struct QuestionView {
     pub came_as: Option<String>,
     /// The reasons, as text.
     pub reasons: Vec<String>,
+    /// The waiting steps that read the result of an effect in doubt: without it they do not run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub result_read_by: Vec<String>,
     /// Details common to all calls. Channels show details on request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub common_details: Vec<RowView>,
@@ -148,7 +152,8 @@ impl QuestionView {
     /// The same, with the folder of the session's page notes.
     pub fn with_pages(session: &Session, question: &Question, pages: Option<PathBuf>, language: Language) -> Self {
         let titles = Titles::of(session.context_of(&question.id), language.code()).with_pages(pages);
-        Self::by_titles(question, &titles, language)
+        let result_read_by = readers_of_result(session, question, &titles);
+        Self { result_read_by, ..Self::by_titles(question, &titles, language) }
     }
 
     /// The same without the session, by the titles of its tools.
@@ -220,6 +225,7 @@ impl QuestionViewBuilder<'_> {
             head,
             asks: (!is_about_calls).then(|| self.asked_words()),
             reasons: self.reasons(),
+            result_read_by: Vec::new(),
             calls,
             common,
             picture: self.picture(),

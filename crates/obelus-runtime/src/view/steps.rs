@@ -10,10 +10,13 @@ use super::results::result_in_words;
 use super::titles::Titles;
 use crate::events::StepView;
 use crate::report::missing_data;
-use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_words};
+use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_words, refused_by_mode};
 
 /// The limit of characters of a plan's result on its line; `--json` has all of it.
 const LONGEST: usize = 1_000;
+
+/// The kernel's code of a call that was skipped because a person did not give the result that it needs.
+const NO_RESULT: &str = "no_result";
 
 /// A step for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +61,17 @@ impl StepLine {
         let titles = Titles::of(session.context(), language.code());
         let headline = session.call_headline_in(&report.call, Some(language.code()));
         Self { headline, comment: None, ..Self::reported(report, &titles, session, language) }
+    }
+
+    /// Whether a call was left undone, and the agent need not have said so (LOOP-7): the policy refused it, or nobody
+    /// gave the result that it needs. A call outside the mode stays planned.
+    pub fn is_left_undone(report: &CallReport) -> bool {
+        let error = report.error.as_ref().unwrap_or(&Value::Null);
+        match report.status {
+            CallStatus::Refused => error["rule"] != "POL-1",
+            CallStatus::Skipped => error["code"] == NO_RESULT,
+            _ => false,
+        }
     }
 
     /// The same under the name of a running call.
@@ -207,9 +221,11 @@ fn outcome(
         CallStatus::Done => words.done.to_owned(),
         CallStatus::Failed => failed(error, lacks, language),
         CallStatus::Skipped if error["code"] == "not_started" => words.not_started.to_owned(),
+        CallStatus::Skipped if error["code"] == NO_RESULT => words.no_result.to_owned(),
         CallStatus::Skipped => words.skipped.to_owned(),
         CallStatus::Denied => with(words.denied, &visible(error["message"].as_str().unwrap_or_default())),
-        CallStatus::Refused if error["rule"] == "POL-1" => match mode {
+        // The mode may have changed since.
+        CallStatus::Refused if error["rule"] == "POL-1" => match refused_by_mode(error).unwrap_or(mode) {
             Mode::Shadow => words.only_planned.to_owned(),
             mode => fill(words.outside_mode, &[mode.name()]),
         },

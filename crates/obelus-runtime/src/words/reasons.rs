@@ -69,14 +69,32 @@ pub fn explained_reason(reason: &Reason, tool: &str, language: Language) -> Stri
     }
 }
 
-/// Why the policy refused a call, from the error in the call's report.
+/// Why the policy refused a call, from the error in the call's report. If a rule about origins refused it: also which
+/// sources it depends on, and what the person can do.
 pub fn refusal_in_words(error: &Value, tool: &str, names: &dyn ToolNames, language: Language) -> String {
     let words = match Reason::deserialize(&error["reason"]) {
         Ok(reason) => reason_in_words(&reason, tool, names, language),
         // Sessions of earlier versions have only the text.
         Err(_) => error["message"].as_str().unwrap_or_default().to_owned(),
     };
-    visible(&words)
+    let Ok(Reason::UntrustedTarget { path, sources }) = Reason::deserialize(&error["origins"]) else {
+        return visible(&words);
+    };
+    let why = &language.words().reasons;
+    let param = match path.is_empty() {
+        true => why.the_call.to_owned(),
+        false => param_in_words(&path, tool, names),
+    };
+    let depends = fill(why.depends_on, &[&param, &listed_titles(&sources, names)]);
+    visible(&format!("{}; {depends}. {}", words.trim_end_matches(['.', ' ']), why.ask_anew))
+}
+
+/// The mode that refused a call, from the error in the call's report.
+pub(crate) fn refused_by_mode(error: &Value) -> Option<Mode> {
+    match Reason::deserialize(&error["reason"]) {
+        Ok(Reason::Mode(mode, _)) => Some(mode),
+        _ => None,
+    }
 }
 
 /// The titles of the tools in a list.
@@ -137,5 +155,20 @@ mod tests {
         let of_author = json!({"message": "no", "reason": {"author": "платит бухгалтер"}});
         assert_eq!(told(of_author, Language::Russian), "платит бухгалтер");
         assert_eq!(told(json!({"message": "the policy forbids it"}), Language::Russian), "the policy forbids it");
+    }
+
+    #[test]
+    fn a_refusal_because_of_origins_names_the_sources_and_the_remedy() {
+        let error = |path| {
+            json!({"reason": {"author": "a stranger never decides about money."},
+                "origins": {"untrusted_target": {"path": path, "sources": ["weather"]}}})
+        };
+        let told = |path, language| refusal_in_words(&error(path), "pay", &BareNames, language);
+        assert_eq!(
+            told("amount", Language::English),
+            "a stranger never decides about money; amount depends on what was read in this session and is not trusted: \
+             «weather». Ask for it in a new session, before that is read, or do it yourself."
+        );
+        assert!(told("", Language::Russian).contains("это действие зависит от непроверенного"));
     }
 }

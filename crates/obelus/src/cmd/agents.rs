@@ -1,6 +1,7 @@
 //! `obelus agents`
 
 mod login;
+mod names;
 mod oddities;
 mod pin;
 

@@ -65,7 +65,7 @@ impl Narrator {
 }
 
 /// A path quoted for a shell.
-fn quoted(path: &str) -> String {
+pub(crate) fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
     if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

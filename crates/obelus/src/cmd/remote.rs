@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use obelus_channel::client::{Client, ClientError};
-use obelus_kernel::session::CallStatus;
+use obelus_kernel::session::{CallReport, CallStatus};
 use obelus_runtime::files::read_text;
 use obelus_runtime::people::StepLine;
 use obelus_runtime::{Language, Secret, SqliteStore};
@@ -158,6 +158,13 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
+/// The steps that need the result of an effect in doubt, as text; none if no step does.
+fn steps_that_read_it(row: &Value) -> Option<String> {
+    let steps = row["view"]["result_read_by"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let steps: Vec<String> = steps.map(|title| format!("«{}»", visible(title))).collect();
+    (!steps.is_empty()).then(|| steps.join(", "))
+}
+
 /// Prints the result of a turn; returns its exit code.
 async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) -> Result<Exit> {
     let mut waiting = Vec::new();
@@ -173,10 +180,20 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
         waiting.iter().for_each(|row| inspect::tell_question(client, row));
     }
     Ok(match text(turn, "ends") {
-        "output" => Exit::Done,
+        "output" => exit_of_output(turn),
         "waiting" => Exit::Waiting,
         _ => Exit::Failed,
     })
+}
+
+/// The exit code of a turn with a result: calls may have been left undone.
+fn exit_of_output(turn: &Value) -> Exit {
+    let report = |call: &Value| serde_json::from_value::<CallReport>(call.clone()).ok();
+    let is_undone = |call: &Value| report(call).is_some_and(|report| StepLine::is_left_undone(&report));
+    match turn["calls"].as_array().is_some_and(|calls| calls.iter().any(is_undone)) {
+        true => Exit::Failed,
+        false => Exit::Done,
+    }
 }
 
 /// The line for a call that begins or ends, as the server writes it (ASK-7).

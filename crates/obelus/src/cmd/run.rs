@@ -23,7 +23,7 @@ use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore};
 use super::agents;
 use super::faults::must_be_sound;
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
-use super::people::by_in_words;
+use super::people::{by_in_words, quoted};
 use super::plan::give_input;
 use crate::cli::{Run, RunOptions, RunPlan};
 use crate::command_error::{in_words, wrong};
@@ -104,7 +104,9 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
         spec.local.unattended = !shown.has_people();
         return on(async {
             let host = Host::new(connector);
+            let has_model = must_have_model(&spec, &begin);
             let handle = host.create_temporary("run", spec).await?;
+            has_model?;
             attach(&handle, images).await?;
             play(SessionRun { host, handle, folder: None }, Begin::With(begin), shown).await
         });
@@ -126,6 +128,7 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
                 (handle, begin)
             }
             None => {
+                must_have_model(&spec, &begin)?;
                 spec.settings.persistent = true;
                 (host.create(id, spec).await?, Begin::With(begin))
             }
@@ -154,6 +157,16 @@ fn must_be_same(id: &str, kept: &SessionSpec, given: &SessionSpec) -> Result<()>
             Err(wrong(fill(words.starting.not_the_same, &[id, &given.name, &difference, id]), words))
         }
     }
+}
+
+/// Refuses to ask a model about a plan if there is none: the plan itself is run by another command.
+fn must_have_model(spec: &SessionSpec, begin: &Input) -> Result<()> {
+    let has_plan = spec.context.plan().is_some_and(|plan| !plan.calls.is_empty());
+    if spec.model.is_some() || *begin != Input::Start || !has_plan {
+        return Ok(());
+    }
+    let words = words_of(spec.language.as_deref());
+    Err(wrong(fill(words.starting.is_a_plan, &[&spec.name, &quoted(&spec.name)]), words))
 }
 
 /// Runs the work of a command in its own runtime.

@@ -5,16 +5,20 @@
 //! | file | subject |
 //! |---|---|
 //! | `inspect`, `event_texts` | list, show, log, inbox; events as text |
+//! | `interrupted` | how to continue a session whose process has ended |
 //! | `transfer` | export, import, fork, back |
 //! | `as_plan`, `plan_inputs` | export as a plan, whose inputs are the user's literals |
 //! | `consents` | standing consents: list, give, revoke |
 //! | `lifecycle` | pause, resume, prune |
+//! | `nearest` | the nearest right name |
 
 mod as_plan;
 pub(super) mod consents;
 mod event_texts;
 pub(super) mod inspect;
+mod interrupted;
 mod lifecycle;
+pub(super) mod nearest;
 mod plan_inputs;
 pub(super) mod transfer;
 
@@ -40,6 +44,22 @@ use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
+    let done = perform(args);
+    match args {
+        Sessions::Show { store, .. }
+        | Sessions::Log { store, .. }
+        | Sessions::Export { store, .. }
+        | Sessions::Fork { store, .. }
+        | Sessions::Back { store, .. }
+        | Sessions::Consents { store, .. }
+        | Sessions::Pause { store, .. }
+        | Sessions::Resume { store, .. }
+        | Sessions::Rm { store, .. } => nearest::of_session(done, store),
+        Sessions::List { .. } | Sessions::Import { .. } | Sessions::Prune { .. } | Sessions::Adopt { .. } => done,
+    }
+}
+
+fn perform(args: &Sessions) -> Result<Exit> {
     #[cfg(feature = "restate")]
     if let Sessions::Export { engine, .. } | Sessions::Import { engine, .. } = args {
         super::engine::check(engine)?;
@@ -49,7 +69,14 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Show { id, at, why: Some(expr), instance, store, json, .. } => {
             inspect::why(&inspect::read(&inspect::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
         }
-        Sessions::Show { id, at, store, json, .. } => inspect::show(&inspect::open_for(store, id)?, id, *at, *json),
+        Sessions::Show { id, at, store, json, .. } => {
+            let opened = inspect::open_for(store, id)?;
+            let exit = inspect::show(&opened, id, *at, *json)?;
+            if !json && at.is_none() {
+                interrupted::tell_shown(&opened, store, id);
+            }
+            Ok(exit)
+        }
         Sessions::Log { id, store, json, .. } => inspect::log(&inspect::open_for(store, id)?, id, *json),
         #[cfg(feature = "restate")]
         Sessions::Export { id, plan: false, out, engine, .. } if engine.engine == EngineName::Restate => {
@@ -161,6 +188,9 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         }
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
+            if result.is_none() {
+                must_need_no_result(args)?;
+            }
             Decision::Happened { result: result.unwrap_or_default() }
         }
         Verb::DidNot => Decision::DidNot,
@@ -190,6 +220,18 @@ fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<O
     Ok(Some(view.digest))
 }
 
+/// Refuses an effect without a result if waiting calls read it: they would not run.
+fn must_need_no_result(args: &Answer) -> Result<()> {
+    let question = asked(&args.id, &args.store)?;
+    let session = read_session(&args.store, parts(&args.id)?.0)?;
+    let words = words_of_session(&session);
+    let view = QuestionView::of(&session, &question, words.language);
+    match view.result_read_by.is_empty() {
+        true => Ok(()),
+        false => Err(wrong(fill(words.answering.needs_result, &[&view.steps_that_read_it()]), words)),
+    }
+}
+
 /// The session and question of an id.
 fn parts(id: &str) -> Result<(&str, QuestionId)> {
     let parts = id.split_once(':').and_then(|(session, question)| Some((session, question.parse().ok()?)));
@@ -205,7 +247,7 @@ fn phrases_for(store: &StoreArgs, id: &str) -> &'static Words {
 /// An open question.
 fn asked(id: &str, store: &StoreArgs) -> Result<Question> {
     let (name, number) = parts(id)?;
-    let session = inspect::read(&inspect::open_for(store, name)?, name, None)?;
+    let session = nearest::of_session(read_session(store, name), store)?;
     let phrases = words_of_session(&session);
     let answering = &phrases.answering;
     let declined =

@@ -104,6 +104,21 @@ fn n_denies_with_a_reason() {
 }
 
 #[test]
+fn esc_leads_from_an_inner_prompt_back_to_the_question() {
+    let harness = Harness::new("esc", "en");
+    let person = asked(&harness, 500);
+    person.types("n").sees("Reason ›").types("not").types(ESC).sees_times("Esc later", 2);
+    person.types("e").sees("Which fields to change").types(ESC).sees("Nothing was changed").sees_times("Esc later", 3);
+    person.types("e").sees_times("Which fields to change", 2).types("2").types(ENTER).sees("Amount › 500");
+    person.types(ESC).sees_times("Nothing was changed", 2).sees_times("Esc later", 4);
+    assert_eq!(harness.changed(), "");
+    person.types("y").sees("The deal is settled.").prompted(2);
+    assert_eq!(harness.changed(), "\"sum\":500\n");
+    person.types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
 fn e_edits_and_an_edit_is_checked() {
     let harness = Harness::new("edit", "en");
     let person = asked(&harness, 500);

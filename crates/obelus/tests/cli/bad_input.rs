@@ -318,7 +318,7 @@ fn models_that_cannot_be_opened_are_refused() {
     let mut without_key = command(&["run", &good, "--model", "openai:gpt"]);
     let ran = run(without_key.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE"), b"").exits(1);
     ran.prints_nothing().says("Set OPENAI_API_KEY");
-    obelus(&["run", &good]).exits(1).prints_nothing().says("name one with --model");
+    obelus(&["run", &good]).exits(2).prints_nothing().says("name one with --model");
 }
 
 #[test]

@@ -52,6 +52,74 @@ fn a_check_notes_misspelt_keys_unknown_reads_and_unknown_tools_of_a_playbook() {
 }
 
 #[test]
+fn a_check_notes_paths_templates_and_scripts_that_lead_nowhere() {
+    let folder = Folder::new("hint-names-nowhere");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\n\
+        state: {schema: {type: object, properties: {order: {type: object}}}}\ntools:\n  \
+        find: {type: object, properties: {number: {type: integer}, _outputPath: {const: †state.ordr}}, x-effect: read}\n  \
+        sky: {type: object, properties: {city: {type: string}, _outputPath: {const: †state.order}}, x-effect: read}\n\
+        activities:\n  find: {exec: [sh, orders.sh]}\n  sky: {http: {url: 'http://example.test/{{ call.cty }}'}}\n";
+    let playbook = "- {user: 'order (?<number>\\d+)', answer: {calls: [{_tool: find, number: '{{ m.nmber }}'}]}}\n\
+        - {user: sky, answer: {calls: [{_tool: sky, city: †state.ordr.city}], say: 'In {{ kinds.state.oder.city }}'}}\n\
+        - {output: '{{ m.other | default(1) }} {{ kinds.state.order.city }}'}\n";
+    folder.file("desk/answers.yaml", playbook);
+    let file = folder.file("desk/agent.yaml", agent);
+    let ran = obelus(&["agents", "check", &file]).exits(0);
+    ran.prints("agent.yaml:5:75: `find`: `_outputPath`: †state.ordr: the schema of `state` has no `ordr`; did you mean `order`?")
+        .prints("`sky`: `call.cty`: the tool has no `cty`; did you mean `city`?")
+        .prints("`exec`: there is no script `orders.sh` in ")
+        .prints("rule 1: `m.nmber`: `user` has no group `nmber`; did you mean `number`?")
+        .prints("rule 2: †state.ordr.city: the schema of `state` has no `ordr`; did you mean `order`?")
+        .prints("rule 2: †state.oder: the schema of `state` has no `oder`; did you mean `order`?");
+    folder.file("desk/orders.sh", "echo 1");
+    folder.file(
+        "desk/answers.yaml",
+        playbook.replace("nmber", "number").replace("ordr", "order").replace("oder", "order"),
+    );
+    let right = folder.file("desk/agent.yaml", agent.replace("ordr", "order").replace("cty", "city"));
+    assert_eq!(obelus(&["agents", "check", &right, "--json"]).exits(0).json()["notes"], serde_json::json!([]));
+    for example in ["crm", "notes", "operator", "examples/steps", "examples/sheltered"] {
+        let notes = obelus(&["agents", "check", example, "--json"]).exits(0).json()["notes"].to_string();
+        for words in ["the schema of", "has no group", "the tool has no", "no script"] {
+            assert!(!notes.contains(words), "{example}: {notes}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_session_or_field_is_answered_with_the_nearest_name() {
+    let folder = Folder::new("hint-nearest");
+    let store = folder.path("store");
+    obelus(&["run", "notes", "--say", "the customer called", "--session", "monday", "--store", &store]).exits(0);
+    let at = |args: &[&str]| in_both(&[args, &["--store", &store]].concat(), 2);
+    for args in [&["sessions", "show", "mondy"] as &[&str], &["sessions", "rm", "mondy"], &["approve", "mondy:q1"]] {
+        let [english, russian] = at(args);
+        english.says("there is no session `mondy`; did you mean `monday`?");
+        russian.says("сессии «mondy» нет").says("возможно, `monday`?");
+    }
+    at(&["sessions", "log", "quite-different"])[0]
+        .stderr
+        .lines()
+        .for_each(|line| assert!(!line.contains("did you mean")));
+    let why = |path| obelus(&["sessions", "show", "monday", "--why", path, "--store", &store, "--lang", "en"]);
+    why("state.nots").exits(1).prints("†state.nots: nothing has written it").says("Did you mean †state.notes?");
+    why("stat.notes").says("Did you mean †state.notes?");
+    why("state.notes[0].txt").says("Did you mean †state.notes[0].text?");
+    let chat = ["chat", "--session", "monday", "--store", &store, "--lang", "ru"];
+    crate::support::obelus_reading("/why state.nots\n", &chat).exits(0).prints("Возможно, †state.notes?");
+}
+
+#[test]
+fn running_a_plan_without_a_model_points_to_the_command_for_plans() {
+    let plan = "examples/branches/plan.yaml";
+    let [english, russian] = in_both(&["run", plan], 2);
+    english
+        .prints_nothing()
+        .says(&format!("there is no model; name one with --model, or run the plan itself: obelus plan run {plan}"));
+    russian.says(&format!("выполните сам план: obelus plan run {plan}"));
+}
+
+#[test]
 fn a_store_in_use_points_to_the_server() {
     let folder = Folder::new("hint-held");
     let store = folder.path("store");

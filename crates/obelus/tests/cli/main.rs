@@ -21,6 +21,7 @@ mod pictures;
 mod places;
 mod plans;
 mod policy;
+mod refused;
 mod sandbox;
 mod state;
 mod support;

@@ -240,6 +240,49 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
 }
 
 #[test]
+fn a_session_that_was_killed_while_it_read_says_how_to_continue() {
+    let harness = Harness::new("under-way");
+    fs::write(harness.folder.join("plan.yaml"), PLAN.replacen("x-effect: create", "x-effect: read", 1)).unwrap();
+    let gate = harness.hold("a");
+    let mut child = harness.begin();
+    harness.wait_for("began-a");
+    let said = "to continue: obelus plan run plan.yaml --session s --store ";
+    let list = || words(&harness.does(&["sessions", "list", "--lang", "en"]));
+    assert!(!list().contains("to continue"), "it is at work: {}", list());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    assert!(list().contains(&format!("`s` was interrupted, and nobody works on it now; {said}")), "{}", list());
+    let shown = words(&harness.does(&["sessions", "show", "s", "--lang", "en"]));
+    assert!(shown.contains(said), "{shown}");
+    assert_eq!(harness.run().status.code(), Some(3), "the second step asks");
+    assert!(!list().contains("to continue"), "{}", list());
+}
+
+#[test]
+fn an_effect_whose_result_later_steps_need_is_not_settled_without_it() {
+    let harness = Harness::new("no-result");
+    let gate = harness.hold("a");
+    let mut child = harness.begin();
+    harness.wait_for("began-a");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    let inbox = String::from_utf8(harness.does(&["inbox", "--lang", "en"]).stdout).unwrap();
+    assert!(inbox.contains("if it happened, later steps need its result: «wipe»"), "{inbox}");
+    let answer = |more: &[&str]| harness.does(&[&["answer", "s:q1", "happened", "--lang", "en"], more].concat());
+    let refused = answer(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", words(&refused));
+    assert!(words(&refused).contains("later steps need its result: «wipe». Add --result JSON"), "{}", words(&refused));
+    assert_eq!(harness.json(&["inbox", "--json"])[0]["view"]["result_read_by"], json!(["wipe"]), "nothing is decided");
+    // What is not known is reported, and the dependent step did not run.
+    let answered = answer(&["--result", "null"]);
+    assert_eq!(answered.status.code(), Some(1), "{}", words(&answered));
+    let said = "wipe (id: b, after: †state.a): not run: the result of the step that it needs was not given";
+    assert!(words(&answered).contains(said), "{}", words(&answered));
+}
+
+#[test]
 fn a_paused_session_starts_nothing_until_it_is_resumed() {
     let harness = Harness::new("pause");
     assert_eq!(harness.run().status.code(), Some(3));

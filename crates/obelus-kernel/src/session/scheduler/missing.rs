@@ -15,6 +15,9 @@ pub(crate) const NOT_CHOSEN: &str = "not_chosen";
 /// The code of a call that is skipped because a value never came.
 pub(crate) const NO_VALUE: &str = "no_value";
 
+/// The code of a call that is skipped because a person did not give the result of the call before it.
+pub(crate) const NO_RESULT: &str = "no_result";
+
 /// The code of a call that is skipped because its list has no rows, which is not a failure.
 pub(crate) const NO_ROWS: &str = "no_rows";
 
@@ -29,7 +32,8 @@ impl Step {
         if self.has_no_rows(job, path) {
             return Some(json!({"code": NO_ROWS, "message": "no rows, nothing to do"}));
         }
-        let code = if is_chosen { NO_VALUE } else { NOT_CHOSEN };
+        let is_unknown = self.graph.edges_by(job, path).iter().any(|edge| self.jobs[edge.from].is_result_unknown);
+        let code = if is_unknown { NO_RESULT } else { [NOT_CHOSEN, NO_VALUE][usize::from(is_chosen)] };
         let message = format!("{path} has no value{}", self.failed_writers(job, path));
         Some(json!({"rule": Rule::Plan4.name(), "code": code, "message": message}))
     }
@@ -54,30 +58,23 @@ impl Step {
     /// Whether every call that may write a path has chosen another one, or was itself on a branch that was not
     /// chosen.
     fn is_off_branch(&self, job: usize, path: &Path) -> bool {
-        let edges = self.graph.edges_by(job, path);
-        let is_off = |edge: &Edge| {
-            let feeder = &self.jobs[edge.from];
-            match feeder.status {
-                Status::Done => !self.has_written(edge, path),
-                Status::Skipped => feeder.error.as_ref().is_some_and(|error| error["code"] == NOT_CHOSEN),
-                _ => false,
-            }
-        };
-        !edges.is_empty() && edges.iter().all(is_off)
+        let chose_another = |edge: &Edge| !self.jobs[edge.from].is_result_unknown && !self.has_written(edge, path);
+        self.every_feeder(job, path, NOT_CHOSEN, &chose_another)
     }
 
     /// Whether a path has no value because a list has no rows, for this call or the one before it.
     fn has_no_rows(&self, job: usize, path: &Path) -> bool {
+        self.every_feeder(job, path, NO_ROWS, &|edge| self.brings_rows(edge))
+    }
+
+    /// Whether each of the calls that may write a path is done in this way, or was skipped with this code.
+    fn every_feeder(&self, job: usize, path: &Path, code: &str, is_done_so: &dyn Fn(&Edge) -> bool) -> bool {
         let edges = self.graph.edges_by(job, path);
-        let is_empty = |edge: &Edge| {
-            let feeder = &self.jobs[edge.from];
-            match feeder.status {
-                Status::Done => self.brings_rows(edge),
-                Status::Skipped => feeder.error.as_ref().is_some_and(|error| error["code"] == NO_ROWS),
-                _ => false,
-            }
+        let holds = |edge: &Edge| match &self.jobs[edge.from] {
+            feeder if feeder.status == Status::Done => is_done_so(edge),
+            feeder => feeder.status == Status::Skipped && feeder.error.as_ref().is_some_and(|e| e["code"] == code),
         };
-        !edges.is_empty() && edges.iter().all(is_empty)
+        !edges.is_empty() && edges.iter().all(holds)
     }
 
     /// Whether the call of an edge chose this path, or one above or below it.
@@ -100,6 +97,7 @@ impl Step {
             Status::Denied => (1, "was denied"),
             Status::Refused => (2, "was refused"),
             Status::Skipped => (3, "was skipped"),
+            _ if self.jobs[edge.from].is_result_unknown => (3, "happened, and its result was not given"),
             _ if self.brings_rows(edge) => (4, "brought no rows"),
             _ if self.has_written(edge, path) => (4, "did not bring it"),
             _ => (5, "chose another path"),

@@ -117,6 +117,8 @@ pub(crate) struct Job {
     pub(crate) added: Option<Box<(Method, Value)>>,
     /// The paths it has written, if not all that its call declares.
     pub(crate) written: Option<Vec<Path>>,
+    /// A person said that it happened, and did not give its result.
+    pub(crate) is_result_unknown: bool,
     /// Whether a person approved it.
     pub(crate) is_approved: bool,
 }
@@ -446,6 +448,7 @@ impl Job {
             origins: Origins::default(),
             added: None,
             written: None,
+            is_result_unknown: false,
             is_approved: false,
         }
     }

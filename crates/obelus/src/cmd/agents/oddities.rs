@@ -1,5 +1,5 @@
 //! Notes of `agents check` about a usable file: names, misspelt keys of schemas, tools without an executor, and calls
-//! of a playbook to unknown tools.
+//! of a playbook to unknown tools; [`names`](super::names) has those about names that lead nowhere.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use obelus_runtime::files::{AgentCatalogue, is_bundled, read_document};
 use obelus_runtime::{Agent, SessionSpec};
 use serde_json::Value;
 
+use super::names::stray_names;
 use crate::input;
 
 /// A note: its place in the file as a dotted path, and its text.
@@ -61,6 +62,7 @@ pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
     }
     notes.extend(unanswered_reads(spec));
     notes.extend(unknown_tools_of_playbook(agent, spec));
+    notes.extend(stray_names(agent, spec));
     notes
 }
 

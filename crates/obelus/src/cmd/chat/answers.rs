@@ -13,6 +13,7 @@ use super::steps::{StepContext, Steps};
 use super::text::{Line, PLAIN};
 use super::why;
 use crate::cmd::people;
+use crate::cmd::sessions::nearest;
 use crate::language::{Words, fill, mode_means};
 use crate::output::{BOLD, DIM};
 
@@ -46,7 +47,13 @@ pub(crate) fn mode(mode: Mode, phrases: &Words) -> Vec<Line> {
 /// `/why`: where a value comes from.
 pub(crate) fn why(session: &Session, path: &Path, titles: &Titles, phrases: &Words) -> Vec<Line> {
     match session.why(&path.to_string(), None) {
-        Ok(why) => why::lines(&why, titles, phrases, false),
+        Ok(why) => {
+            let mut lines = why::lines(&why, titles, phrases, false);
+            let near =
+                Some(path.to_string()).filter(|_| why.value.is_none()).and_then(|path| nearest::path(session, &path));
+            lines.extend(near.map(|near| Line::new().shown(DIM, &fill(phrases.because.nearest, &[&near]))));
+            lines
+        }
         Err(fault) => vec![Line::new().shown(PLAIN, &fault.to_string())],
     }
 }

@@ -46,6 +46,8 @@ pub(crate) enum Typing {
     Answer,
     /// The number of the standing consent that is given along with the approval.
     Consent,
+    /// The result of an effect that happened.
+    Result,
 }
 
 /// A question shown to a person.
@@ -55,18 +57,25 @@ pub(crate) struct Asked<'a> {
     /// Standing consents that may be given along with the approval, and their texts (ASK-9).
     offers: Vec<(ConsentTerms, String)>,
     has_details: bool,
+    /// Whether waiting steps need the result of an effect in doubt.
+    needs_result: bool,
     /// Whether the person's own edit is shown, before it counts.
     is_edit: bool,
 }
 
 impl<'a> Asked<'a> {
     pub(crate) fn new(question: &'a Question, phrases: &'a Words) -> Self {
-        Self { question, phrases, offers: Vec::new(), has_details: false, is_edit: false }
+        Self { question, phrases, offers: Vec::new(), has_details: false, needs_result: false, is_edit: false }
     }
 
     /// Sets whether there are details to unfold.
     pub(crate) fn with_details(self, has_details: bool) -> Self {
         Self { has_details, ..self }
+    }
+
+    /// Sets whether waiting steps need the result of an effect in doubt.
+    pub(crate) fn with_result_needed(self, needs_result: bool) -> Self {
+        Self { needs_result, ..self }
     }
 
     /// The question as the person has edited it.
@@ -146,6 +155,7 @@ impl<'a> Asked<'a> {
             Some(PART) => Pressed::Type(Typing::Numbers),
             Some(ANSWER) => Pressed::Type(Typing::Answer),
             Some(MORE) => Pressed::Type(Typing::Consent),
+            Some(HAPPENED) if self.needs_result => Pressed::Type(Typing::Result),
             Some(HAPPENED) => Pressed::Decided(Decision::Happened { result: Value::Null }),
             Some(DID_NOT) => Pressed::Decided(Decision::DidNot),
             Some(EDIT) => Pressed::Edit,
@@ -172,6 +182,7 @@ impl<'a> Asked<'a> {
             }
             Typing::Answer if line.is_empty() => Ok(None),
             Typing::Answer => Ok(Some(Decision::Value { value: self.answer(line) })),
+            Typing::Result => Ok(Some(Decision::Happened { result: result(line, self.phrases)? })),
             Typing::Consent if line.is_empty() => Ok(None),
             Typing::Consent => {
                 let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
@@ -230,6 +241,16 @@ const DID_NOT: &[char] = &['r', 'в'];
 const MORE: &[char] = &['m', 'ь'];
 // No letter: the key of `d` has another meaning on a Russian keyboard.
 const DETAILS: &[char] = &['?'];
+
+/// The typed result: JSON, or plain text; null if it is not known.
+fn result(line: &str, phrases: &Words) -> Result<Value, String> {
+    match serde_json::from_str(line) {
+        Ok(value) => Ok(value),
+        Err(_) if line.is_empty() => Ok(Value::Null),
+        Err(error) if line.starts_with(['{', '[', '"']) => Err(fill(phrases.ask.bad_params, &[&error.to_string()])),
+        Err(_) => Ok(line.into()),
+    }
+}
 
 /// Reads `1-3, 7` as indexes of open calls; the error is the part that is not in the list.
 pub(super) fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
@@ -367,6 +388,22 @@ mod tests {
         for wrong in ["0", "4", "3-1", "1-99999999999", "one", "-", ","] {
             assert!(chosen(wrong).unwrap_err().contains("The list has: 1-3"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_result_of_an_effect_in_doubt_is_asked_for_if_later_steps_need_it() {
+        let (_, mut question) = about_one();
+        question.about = About::InDoubt;
+        let asked = Asked::new(&question, words_of(Some("en")));
+        assert_eq!(asked.key(key('h'), &[]), Pressed::Decided(Decision::Happened { result: Value::Null }));
+        let asked = asked.with_result_needed(true);
+        assert_eq!(asked.key(key('h'), &[]), Pressed::Type(Typing::Result));
+        let typed = |line| asked.typed(&Typing::Result, line);
+        for (line, result) in [("{\"id\": 5}", serde_json::json!({"id": 5})), ("A-5", "A-5".into()), ("", Value::Null)]
+        {
+            assert_eq!(typed(line), Ok(Some(Decision::Happened { result })), "{line}");
+        }
+        assert!(typed("{\"id\": 5").unwrap_err().contains("not JSON"));
     }
 
     #[test]

@@ -79,9 +79,13 @@ impl Editor {
         {
             words = words.with_history(Box::new(kept));
         }
+        // Esc leads back to the question, like Ctrl-C.
+        let mut keys = default_emacs_keybindings();
+        keys.add_binding(KeyModifiers::NONE, KeyCode::Esc, ReedlineEvent::CtrlC);
         let answers = Reedline::create()
             .with_ansi_colors(has_colours)
             .use_bracketed_paste(true)
+            .with_edit_mode(Box::new(Emacs::new(keys)))
             // Answers are not saved: they may contain a password.
             .with_history_exclusion_prefix(Some(String::new()))
             .with_break_signal(Arc::clone(&interrupt));

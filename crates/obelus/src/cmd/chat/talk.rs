@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::people::{EditForm, QuestionView, Titles, refused_in_words, terms_in_words};
+use obelus_runtime::people::{EditForm, QuestionView, StepLine, Titles, refused_in_words, terms_in_words};
 use obelus_runtime::sessions::{InputId, NOT_DURABLE};
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -42,7 +42,8 @@ pub(crate) struct Talk {
     pub(crate) plays_itself: bool,
     pub(crate) surface: Surface,
     signals: (Signal, Signal),
-    ended: Option<TurnEnd>,
+    /// How the latest turn ended, and whether the policy refused a call of it.
+    ended: Option<(TurnEnd, bool)>,
 }
 
 /// Work for the session.
@@ -165,7 +166,7 @@ impl Talk {
 
     /// The session has ended a turn that was started elsewhere.
     pub(crate) fn rested(&mut self, reply: &Reply) {
-        self.ended = Some(reply.ends);
+        self.ended = Some(end_of(reply));
         self.screen.lock().end(Some(reply));
     }
 
@@ -240,7 +241,7 @@ impl Talk {
             }
             Some(Ok(())) => {
                 if let Some(reply) = rested {
-                    self.ended = Some(reply.ends);
+                    self.ended = Some(end_of(reply));
                 }
                 self.screen.lock().end(rested);
                 Ok(WorkResult::Rested)
@@ -433,10 +434,15 @@ impl Talk {
         }
         Ok(match self.ended {
             _ if !self.open().await?.is_empty() => Exit::Waiting,
-            Some(TurnEnd::Degraded | TurnEnd::Limit) if self.surface == Surface::Lines => Exit::Failed,
+            Some((TurnEnd::Degraded | TurnEnd::Limit, _) | (_, true)) if self.surface == Surface::Lines => Exit::Failed,
             _ => Exit::Done,
         })
     }
+}
+
+/// How a turn ended, and whether the policy refused a call of it.
+fn end_of(reply: &Reply) -> (TurnEnd, bool) {
+    (reply.ends, reply.calls.iter().any(StepLine::is_left_undone))
 }
 
 /// Shows an event; returns the reply if the session has come to rest.

@@ -271,7 +271,7 @@ impl Terminal {
     async fn ask(&mut self, question: &Question) -> Result<Answered> {
         let view = self.talk.view(question).await?;
         let asked = Asked::new(question, self.talk.phrases).with_offers(self.talk.offers(&question.id).await?);
-        let asked = asked.with_details(view.has_details());
+        let asked = asked.with_details(view.has_details()).with_result_needed(!view.result_read_by.is_empty());
         // Keys typed before the question was shown are not an answer to it.
         forget_typed();
         self.show(&view, &asked, false);
@@ -320,6 +320,7 @@ impl Terminal {
             Typing::Numbers => (ask.numbers, String::new()),
             Typing::Answer => (ask.answer, String::new()),
             Typing::Consent => (ask.which_consent, String::new()),
+            Typing::Result => (ask.result, String::new()),
         };
         if typing == Typing::Consent {
             let mut lines = vec![Line::of(PLAIN, ask.consents)];

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, encoded};
 use serde_json::{Value, json};
 
-use super::{followed, rested, tell_turn, text};
+use super::{followed, rested, steps_that_read_it, tell_turn, text};
 use crate::cli::Verb;
 use crate::cmd::people::value_said;
 use crate::language::{fill, words_of};
@@ -79,6 +79,9 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
         Verb::Value { value } => json!({"decision": "value", "value": value_said(value, row.get("schema"))}),
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
+            if let (None, Some(steps)) = (&result, steps_that_read_it(row)) {
+                bail!("{}", fill(words_of(None).answering.needs_result, &[&steps]));
+            }
             json!({"decision": "happened", "result": result})
         }
         Verb::DidNot => json!({"decision": "did_not"}),

@@ -10,7 +10,7 @@ use obelus_channel::client::{Client, ClientError, EventReader, encoded};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{language, rested, tell_step, text};
+use super::{exit_of_output, language, rested, steps_that_read_it, tell_step, text};
 use crate::cli::{Chat, Mode};
 use crate::cmd::people::value_said;
 use crate::language::{chosen, fill, wanted, words_of};
@@ -155,7 +155,7 @@ impl Remote<'_> {
                 let waiting = waiting.filter_map(|id| id.as_str().map(str::to_owned)).collect();
                 self.ask(waiting).await
             }
-            "output" => Ok(Exit::Done),
+            "output" => Ok(exit_of_output(turn)),
             _ => Ok(Exit::Failed),
         }
     }
@@ -183,6 +183,12 @@ impl Remote<'_> {
                 output::warning(words.remote_unclear);
                 continue;
             };
+            if let (true, None, Some(steps)) =
+                (body["decision"] == "happened", body.get("result"), steps_that_read_it(&row))
+            {
+                output::warning(&fill(words.remote_result, &[&steps]));
+                continue;
+            }
             body["digest"] = row["digest"].clone();
             let accepted = match self.client.post(&format!("{path}/answer"), &body).await {
                 Ok(accepted) => accepted,
@@ -227,9 +233,13 @@ fn decision(typed: &str, row: &Value) -> Option<Value> {
         return Some(json!({"decision": "value", "value": value_said(typed, row.get("schema"))}));
     }
     if allows(row, "happened") {
-        return match said.as_str() {
-            "happened" => Some(json!({"decision": "happened"})),
-            "did-not" | "did_not" => Some(json!({"decision": "did_not"})),
+        return match said.split_once(char::is_whitespace) {
+            Some(("happened", _)) => {
+                let result: Value = serde_json::from_str(typed["happened".len()..].trim()).ok()?;
+                Some(json!({"decision": "happened", "result": result}))
+            }
+            None if said == "happened" => Some(json!({"decision": "happened"})),
+            None if said == "did-not" || said == "did_not" => Some(json!({"decision": "did_not"})),
             _ => None,
         };
     }
@@ -295,6 +305,9 @@ mod tests {
         let doubt = json!({"answers": ["happened", "did_not"]});
         assert_eq!(decision("happened", &doubt), Some(json!({"decision": "happened"})));
         assert_eq!(decision("did-not", &doubt), Some(json!({"decision": "did_not"})));
+        let with_result = json!({"decision": "happened", "result": {"A": 1}});
+        assert_eq!(decision("happened {\"A\": 1}", &doubt), Some(with_result));
+        assert_eq!(decision("happened today", &doubt), None, "a result is JSON");
         for word in ["y", "yes", "no", "perhaps"] {
             assert_eq!(decision(word, &doubt), None, "`{word}` does not say whether it happened");
         }

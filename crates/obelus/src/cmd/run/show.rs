@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use obelus_kernel::session::{Mode, Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
 use obelus_runtime::EventBody;
-use obelus_runtime::people::{QuestionView, undone, why_it_ended};
+use obelus_runtime::people::{QuestionView, StepLine, undone, why_it_ended};
 use serde_json::{Value, json};
 
 use super::super::people::{Narrator, RunningCalls, file_news};
@@ -52,6 +52,7 @@ impl Shown {
             // A detached call may still be in doubt, or wait for an answer.
             TurnEnd::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
             TurnEnd::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
+            TurnEnd::Output if reply.calls.iter().any(StepLine::is_left_undone) => Exit::Failed,
             TurnEnd::Output if approved.is_some_and(|id| has_failed(session, reply, id)) => Exit::Failed,
             TurnEnd::Output => Exit::Done,
             TurnEnd::Waiting => Exit::Waiting,

@@ -1,10 +1,10 @@
 //! The events of a session as text for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use obelus_connect::bitrix24::event_words;
-use obelus_kernel::session::{CallId, Decision, Outcome, Reply};
+use obelus_kernel::session::{CallId, CallReport, CallStatus, Decision, Outcome, Reply, Session};
 use obelus_runtime::EventBody;
 use obelus_runtime::people::{StepLine, how_it_ended};
 use serde_json::{Value, json};
@@ -17,15 +17,18 @@ use crate::output::{BOLD, DIM, YELLOW, visible};
 /// Describes the events of a session, in order.
 pub(super) struct EventTexts<'a> {
     look: &'a Narrator,
+    session: &'a Session,
     /// The agent's name.
     agent: String,
     /// The running calls.
     calls: BTreeMap<CallId, Arc<Value>>,
+    /// The places of the calls that began, or of which it was said that they did not. A reply lists them again.
+    told: BTreeSet<(u32, u32)>,
 }
 
 impl<'a> EventTexts<'a> {
-    pub(super) fn new(look: &'a Narrator, agent: &str) -> Self {
-        Self { look, agent: visible(agent), calls: BTreeMap::new() }
+    pub(super) fn new(look: &'a Narrator, session: &'a Session, agent: &str) -> Self {
+        Self { look, session, agent: visible(agent), calls: BTreeMap::new(), told: BTreeSet::new() }
     }
 
     /// An event as one or more lines; none if it does not concern people.
@@ -37,6 +40,7 @@ impl<'a> EventTexts<'a> {
             EventBody::AgentSaid { text } => Some(said(&self.agent, text)),
             EventBody::CallBegan { id, call, .. } => {
                 self.calls.insert(id.clone(), Arc::clone(call));
+                self.told.extend(id.place());
                 None
             }
             EventBody::CallEnded { id, outcome } => Some(self.ended(id, outcome)),
@@ -92,9 +96,24 @@ impl<'a> EventTexts<'a> {
         }
     }
 
-    /// The result of a turn, unless it was already shown, and why it has none.
-    fn rested(&self, reply: &Reply) -> Option<String> {
-        let mut lines = Vec::new();
+    /// The calls of a turn that never began: refused, skipped, or wrong. Those that ended have events of their own, and
+    /// so has a person's denial.
+    fn not_begun(&mut self, reply: &Reply) -> Vec<String> {
+        let is_wrong = |error: &Value| error["code"].is_null() && !error["rule"].is_null();
+        let is_undone = |report: &&CallReport| match report.status {
+            CallStatus::Refused => true,
+            CallStatus::Skipped => !report.is_off_branch(),
+            CallStatus::Failed => report.error.as_ref().is_some_and(is_wrong),
+            _ => false,
+        };
+        let undone = reply.calls.iter().filter(is_undone).filter(|report| self.told.insert(report.place));
+        let line = |report: &CallReport| StepLine::of_report(report, self.session, self.look.phrases.language).line();
+        undone.map(|report| format!("  {}", styled(line(report)).styled())).collect()
+    }
+
+    /// The calls of a turn that never began, its result unless it was already shown, and why it has none.
+    fn rested(&mut self, reply: &Reply) -> Option<String> {
+        let mut lines = self.not_begun(reply);
         match &reply.output {
             Value::Null => {}
             Value::String(words) if reply.said.contains(words) => {}

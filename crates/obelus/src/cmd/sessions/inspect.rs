@@ -14,6 +14,7 @@ use super::super::host::{store_folder, viewer};
 use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::event_texts::EventTexts;
+use super::{interrupted, nearest};
 use crate::cli::{Inbox, StoreArgs};
 use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
@@ -129,8 +130,9 @@ fn agent_of(store: &SqliteStore, id: &str) -> String {
 }
 
 pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
-    let listed: Vec<Listed> = match open(at)? {
-        Some(store) => store.list()?.into_iter().map(|row| Listed::of(&store, row)).collect(),
+    let store = open(at)?;
+    let listed: Vec<Listed> = match &store {
+        Some(store) => store.list()?.into_iter().map(|row| Listed::of(store, row)).collect(),
         None => Vec::new(),
     };
     if as_json {
@@ -141,6 +143,9 @@ pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let widest = |of: fn(&Listed) -> &str| listed.iter().map(|listed| of(listed).chars().count()).max().unwrap_or(0);
     let widths = (widest(|listed| &listed.row.id), widest(|listed| &listed.agent));
     listed.iter().for_each(|listed| output::answer(&listed.line(widths, phrases)));
+    for (store, listed) in store.iter().flat_map(|store| listed.iter().map(move |listed| (store, listed))) {
+        interrupted::tell(store, at, &listed.row.id, listed.status, phrases);
+    }
     if listed.is_empty() {
         output::note(phrases.kept.none);
     }
@@ -183,7 +188,7 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     let status = status_in_words(SessionStatus::of(session), phrases);
     let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
-    let mut story = EventTexts::new(&look, &agent);
+    let mut story = EventTexts::new(&look, session, &agent);
     if let Some(by) = session.paused() {
         output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&by_in_words(by, phrases)])));
     }
@@ -236,6 +241,9 @@ pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>,
         let look = Narrator::of(session);
         let lines = why_lines(&why, &look.titles, look.phrases, true);
         lines.iter().for_each(|line| output::answer(&line.styled()));
+        if let Some(near) = Some(&expr).filter(|_| why.value.is_none()).and_then(|expr| nearest::path(session, expr)) {
+            output::note(&fill(look.phrases.because.nearest, &[&visible(&near)]));
+        }
     }
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
@@ -250,7 +258,7 @@ pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Resul
     } else {
         let session = read(store, id, None)?;
         let look = narrator(store, id, &session);
-        let mut story = EventTexts::new(&look, &agent_of(store, id));
+        let mut story = EventTexts::new(&look, &session, &agent_of(store, id));
         for event in viewer(store).history(id)? {
             if let Some(line) = story.tell(&event.body) {
                 output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));

@@ -1,0 +1,216 @@
+//! Notes of `agents check` about names that lead nowhere: paths outside the schema of their kind, parameters and groups
+//! in templates, and scripts of programs.
+
+use std::path::Path as FilePath;
+
+use obelus_connect::model::ModelSpec;
+use obelus_kernel::memory::Segment;
+use obelus_kernel::{Expr, Path, Tool, closest};
+use obelus_runtime::files::read_document;
+use obelus_runtime::{Agent, SessionSpec};
+use serde_json::Value;
+
+use super::oddities::Note;
+use crate::input;
+
+/// Programs whose first argument is a script.
+const INTERPRETERS: [&str; 12] =
+    ["python3", "python", "sh", "bash", "zsh", "dash", "node", "deno", "ruby", "perl", "php", "Rscript"];
+
+/// All notes about names that lead nowhere.
+pub(super) fn stray_names(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
+    let mut notes: Vec<Note> = agent.context.tools().flat_map(|tool| stray_outputs(tool, agent)).collect();
+    for lot in &spec.activities {
+        for (name, binding) in &lot.bound {
+            let place = format!("activities.{name}");
+            notes.extend(missing_script(binding, &lot.folder).map(|text| (place.clone(), text)));
+            notes.extend(stray_params(name, &binding["http"], agent).into_iter().map(|text| (place.clone(), text)));
+        }
+    }
+    notes.extend(stray_in_playbook(agent, spec).into_iter().map(|text| ("model".to_owned(), text)));
+    notes
+}
+
+/// Output paths of a tool that are outside the schema of their kind.
+fn stray_outputs(tool: &Tool, agent: &Agent) -> Vec<Note> {
+    let field = &tool.schema["properties"]["_outputPath"];
+    let alternatives = field["enum"].as_array().into_iter().flatten();
+    let named = [&field["const"], &field["default"], &tool.schema["_outputPath"]].into_iter().chain(alternatives);
+    let stray = named.filter_map(Value::as_str).filter_map(|text| stray_reference(text, agent));
+    let place = if field.is_null() { "_outputPath" } else { "properties._outputPath" };
+    let place = format!("tools.{}.{place}", tool.name);
+    stray.map(|text| (place.clone(), format!("`{}`: `_outputPath`: {text}", tool.name))).collect()
+}
+
+/// The first path of an expression that is outside the schema of its kind, as a text.
+fn stray_reference(text: &str, agent: &Agent) -> Option<String> {
+    let expr = Expr::parse(text).ok()?;
+    expr.refs().into_iter().find_map(|path| stray_path(path, agent))
+}
+
+fn stray_path(path: &Path, agent: &Agent) -> Option<String> {
+    let schema = agent.context.view(&path.kind)?.schema(None)?;
+    let (unknown, known) = unknown_field(schema, &path.segments)?;
+    Some(format!("{path}: the schema of `{}` has no `{unknown}`{}", path.kind, hint(&unknown, &known)))
+}
+
+/// The first field of a path that a schema does not have, and the fields that it has there. What a schema leaves open
+/// is known.
+fn unknown_field(schema: &Value, segments: &[Segment]) -> Option<(String, Vec<String>)> {
+    let (first, rest) = segments.split_first()?;
+    if !schema["items"].is_null() {
+        return unknown_field(&schema["items"], rest);
+    }
+    let fields = schema["properties"].as_object()?;
+    let is_open = ["patternProperties", "$ref", "anyOf", "oneOf", "allOf"].iter().any(|key| !schema[*key].is_null());
+    let is_more = schema["additionalProperties"].is_object() || schema["additionalProperties"] == true;
+    match fields.get(&*first.key()) {
+        Some(inner) => unknown_field(inner, rest),
+        None if is_open || is_more => None,
+        None => Some((first.key().to_string(), fields.keys().cloned().collect())),
+    }
+}
+
+fn hint(name: &str, known: &[String]) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    match closest(name, &known) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; there are: {}", known.join(", ")),
+    }
+}
+
+/// Parameters in the templates of a request that no tool with this activity has.
+fn stray_params(activity: &str, http: &Value, agent: &Agent) -> Vec<String> {
+    let is_of = |tool: &&std::sync::Arc<Tool>| match tool.fixed_name("_activity") {
+        Some(name) => name == activity,
+        None => tool.name == activity,
+    };
+    let tools: Vec<&Tool> = agent.context.tools().filter(is_of).map(AsRef::as_ref).collect();
+    let mut known: Vec<String> = Vec::new();
+    for tool in &tools {
+        let Some(fields) = tool.schema["properties"].as_object() else { return Vec::new() };
+        known.extend(fields.keys().filter(|name| !name.starts_with('_')).cloned());
+    }
+    let mut notes = Vec::new();
+    each_text(http, &mut |text| {
+        for name in names_in_templates(text, &["call"]) {
+            let is_known = name.starts_with('_') || known.contains(&name);
+            if !tools.is_empty() && !is_known {
+                notes.push(format!("`{activity}`: `call.{name}`: the tool has no `{name}`{}", hint(&name, &known)));
+            }
+        }
+    });
+    notes
+}
+
+/// Groups, fields and references of the agent's playbook that do not exist.
+fn stray_in_playbook(agent: &Agent, spec: &SessionSpec) -> Vec<String> {
+    let Some(chosen) = &spec.model else { return Vec::new() };
+    let Ok(ModelSpec::Playbook(file)) = ModelSpec::from_value(&chosen.model) else { return Vec::new() };
+    let file = chosen.folder.join(file);
+    let Some(playbook) = input::text(&file).ok().and_then(|text| read_document(&file, &text).ok()) else {
+        return Vec::new();
+    };
+    let rules = playbook["rules"].as_array().or(playbook.as_array()).into_iter().flatten();
+    let mut notes: Vec<String> = Vec::new();
+    for (number, rule) in (1..).zip(rules) {
+        let groups = groups_of(rule["user"].as_str().unwrap_or_default());
+        each_text(rule, &mut |text| {
+            let groups_used = names_in_templates(text, &["m"]).into_iter().filter(|name| !groups.contains(name));
+            let stray =
+                groups_used.map(|name| format!("`m.{name}`: `user` has no group `{name}`{}", hint(&name, &groups)));
+            let fields = names_in_templates(text, &["kinds", "state"]);
+            let paths = fields.into_iter().filter_map(|name| stray_reference(&format!("†state.{name}"), agent));
+            let reference =
+                Some(text).filter(|text| text.starts_with('†')).and_then(|text| stray_reference(text, agent));
+            for text in stray.chain(paths).chain(reference) {
+                let note = format!("{}: rule {number}: {text}", file.display());
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        });
+    }
+    notes
+}
+
+/// The names of the groups of a pattern.
+fn groups_of(pattern: &str) -> Vec<String> {
+    let parts = pattern.split("(?").skip(1);
+    let named = parts.filter_map(|part| part.strip_prefix("P<").or(part.strip_prefix('<'))?.split_once('>'));
+    named.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The names that follow these in the templates of a text: of `{{ call.city }}` after `call`, `city`. A name that may be
+/// missing, because its default is given, is left out.
+fn names_in_templates(text: &str, after: &[&str]) -> Vec<String> {
+    let mut names = Vec::new();
+    let tags = text.split("{{").skip(1).filter_map(|tag| tag.split_once("}}"));
+    let tags = tags.chain(text.split("{%").skip(1).filter_map(|tag| tag.split_once("%}")));
+    let start = format!("{}.", after.join("."));
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    for (tag, _) in tags {
+        for (at, _) in tag.match_indices(&start) {
+            let rest = &tag[at + start.len()..];
+            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let is_whole = !tag[..at].ends_with(is_word) && !name.is_empty();
+            let is_optional = ["default", "is defined", "is not defined"].iter().any(|word| tag.contains(word));
+            if is_whole && !is_optional && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Calls a function with every text in a value.
+fn each_text(value: &Value, with: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => with(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, with)),
+        Value::Object(fields) => fields.values().for_each(|field| each_text(field, with)),
+        _ => {}
+    }
+}
+
+/// The script of a program that is not in the folder where the program runs.
+fn missing_script(binding: &Value, folder: &FilePath) -> Option<String> {
+    let words: Vec<&str> = binding["exec"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let (program, rest) = words.split_first()?;
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let script = rest.first().filter(|script| !script.starts_with('-'))?;
+    let is_missing = INTERPRETERS.contains(&program) && !folder.join(script).is_file();
+    is_missing.then(|| format!("`exec`: there is no script `{script}` in {}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_templates_only() {
+        let names = |text| names_in_templates(text, &["call"]);
+        assert_eq!(names("a/{{ call.city }}/{% if call.x %}{{ call.x | default(1) }}{% endif %}"), ["city", "x"]);
+        assert!(names("call.city {{ recall.city }} {{ call.y | default('') }} {{ m.call.z }}").is_empty());
+        assert_eq!(groups_of(r"(?i)order (?<number>\d+) (?P<rest>.*)"), ["number", "rest"]);
+    }
+
+    #[test]
+    fn what_a_schema_leaves_open_is_known() {
+        let of = |schema: Value, path: &str| {
+            let path = Expr::parse(path).unwrap().refs()[0].clone();
+            unknown_field(&schema, &path.segments).map(|(unknown, _)| unknown)
+        };
+        let closed =
+            json!({"properties": {"order": {"properties": {"id": {}}}, "rows": {"items": {"properties": {"n": {}}}}}});
+        assert_eq!(of(closed.clone(), "†state.ordr"), Some("ordr".to_owned()));
+        assert_eq!(of(closed.clone(), "†state.order.name"), Some("name".to_owned()));
+        assert_eq!(of(closed.clone(), "†state.rows[0].n.deep"), None);
+        assert_eq!(of(closed, "†state.rows[0].m"), Some("m".to_owned()));
+        assert_eq!(of(json!({"properties": {}, "additionalProperties": true}), "†state.x"), None);
+        assert_eq!(of(json!({"type": "object"}), "†state.x"), None);
+    }
+}
