@@ -1,6 +1,11 @@
-/** A real session of some thousand events: opening it, and looking at its parts, replays its journal once. */
+/**
+ * Real sessions of the server: one of some thousand events, which is replayed once when it is opened, and a plan of 500 steps, of
+ * which those in sight are drawn.
+ */
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { PATIENCE, World } from './support.mjs';
@@ -8,8 +13,18 @@ import { PATIENCE, World } from './support.mjs';
 /** Each message has twelve steps, and each twentieth waits for a person instead. */
 const MESSAGES = 100;
 
+/** The plan has chains of this many steps. */
+const STEPS = 500;
+const CHAIN = 10;
+
 let world;
 let records;
+
+/** The rule of a playbook with the plan, as JSON, which is YAML too. */
+function planRule() {
+  const calls = Array.from({ length: STEPS }, (_, n) => ({ _tool: 'add', number: n, to: n % CHAIN ? `†state.s${n - 1}` : 0, _outputPath: `†state.s${n}` }));
+  return `- ${JSON.stringify({ name: 'the plan', answer: { say: 'This is the plan.', calls } })}\n`;
+}
 
 /** The number of records that the server has replayed since its start. */
 async function replayed() {
@@ -18,7 +33,7 @@ async function replayed() {
 }
 
 before(async () => {
-  world = await World.start();
+  world = await World.start({ prepare: (agents) => fs.appendFileSync(path.join(agents, 'many/playbook.yaml'), planRule()) });
   await world.api('POST', '/sessions', { agent: 'counts', id: 'long', lang: 'en' });
   for (let number = 1; number < MESSAGES; number += 1) {
     const isNote = number % 20 === 10;
@@ -114,4 +129,86 @@ test('a session that was removed and made again has its own events', async () =>
   assert.match(await told(), /the first/);
   await world.api('DELETE', '/sessions/again');
   await assert.rejects(told(), /404/);
+});
+
+/** Frame times while `act` runs, for people; nothing is asserted about them. */
+async function frames(page, act) {
+  await page.evaluate(() => {
+    window.times = [];
+    let last = performance.now();
+    const look = (now) => {
+      window.times.push(now - last);
+      last = now;
+      window.frame = requestAnimationFrame(look);
+    };
+    window.frame = requestAnimationFrame(look);
+  });
+  await act();
+  const times = await page.evaluate(() => (cancelAnimationFrame(window.frame), window.times.slice(1).sort((a, b) => a - b)));
+  const at = (share) => Math.round(times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0);
+  return `${times.length} frames, median ${at(0.5)} ms, 95 % within ${at(0.95)} ms, longest ${at(1)} ms`;
+}
+
+test('a plan of 500 steps is drawn where it is in sight, is moved and zoomed, and shows each step as it is done', async (t) => {
+  await world.api('POST', '/sessions', { agent: 'many', id: 'many', lang: 'en' });
+  await world.api('POST', '/sessions/many/messages', { text: 'Add all', wait: true });
+  const page = await world.page();
+  await world.open(page, 's', 'many', 'chat');
+  await page.getByRole('button', { name: `Approve all (${STEPS})` }).waitFor();
+  assert.ok((await page.locator('article.question li').count()) <= 10, 'the card shows the first steps');
+
+  const began = Date.now();
+  await page.getByRole('link', { name: 'Plan', exact: true }).click();
+  const nodes = page.locator('.svelte-flow__node');
+  await nodes.first().waitFor();
+  t.diagnostic(`drawn in ${Date.now() - began} ms`);
+  await page.getByText(`waits for a decision ${STEPS}`).waitFor();
+  const atFirst = await nodes.count();
+  assert.ok(atFirst > 0 && atFirst <= 150, `${atFirst} nodes are drawn`);
+
+  const view = await page.locator('.svelte-flow').boundingBox();
+  const [x, y] = [view.x + view.width / 2, view.y + view.height / 2];
+  const place = () => page.locator('.svelte-flow__viewport').evaluate((element) => element.style.transform);
+  const seen = () => nodes.evaluateAll((all) => all.map((node) => node.dataset.id).sort().join());
+  const [placeBefore, seenBefore] = [await place(), await seen()];
+  await page.mouse.move(x, y - 200);
+  t.diagnostic(`moving: ${await frames(page, async () => {
+    await page.mouse.down();
+    await page.mouse.move(x - view.width, y - 200, { steps: 30 });
+    await page.mouse.move(x - view.width * 1.2, y - view.height, { steps: 30 });
+    await page.mouse.up();
+  })}`);
+  assert.notEqual(await place(), placeBefore, 'it has moved');
+  assert.notEqual(await seen(), seenBefore, 'other steps are in sight');
+  assert.ok((await nodes.count()) <= 150, `${await nodes.count()} nodes are drawn after moving`);
+
+  const width = async () => (await nodes.first().boundingBox()).width;
+  const widthBefore = await width();
+  await page.mouse.move(x, y);
+  t.diagnostic(`zooming: ${await frames(page, async () => {
+    for (let turn = 0; turn < 10; turn += 1) await page.mouse.wheel(0, 100);
+  })}`);
+  await page.waitForFunction((before) => document.querySelector('.svelte-flow__node')?.getBoundingClientRect().width < before, widthBefore);
+  t.diagnostic(`all in sight: ${await frames(page, async () => {
+    await page.getByRole('button', { name: 'Fit the view' }).click();
+    await page.waitForFunction((count) => document.querySelectorAll('.svelte-flow__node').length === count, STEPS);
+  })}`);
+  assert.equal(await page.locator('.svelte-flow__edge').count(), STEPS - STEPS / CHAIN);
+
+  await page.waitForTimeout(500);
+  const placeAll = await place();
+  const approved = Date.now();
+  await world.api('POST', '/questions/many:q1/answer', { decision: 'approve' });
+  await page.getByText(`done ${STEPS}`).waitFor();
+  await page.waitForFunction((count) => document.querySelectorAll('.svelte-flow__node[aria-label*=", done"]').length === count, STEPS);
+  t.diagnostic(`${STEPS} steps done and shown after ${Date.now() - approved} ms`);
+  assert.equal(await place(), placeAll, 'the view stays when the plan begins');
+  if (process.env.OBELUS_SHOTS) await page.screenshot({ path: `${process.env.OBELUS_SHOTS}/many-wide-light.png` });
+  await page.getByRole('button', { name: 'List' }).click();
+  await page.locator('ol li button.head').nth(9).click();
+  await page.getByRole('complementary').getByText('†state.s8').first().waitFor();
+  const values = await world.api('GET', '/sessions/many/state/values');
+  assert.equal(values.values.filter((value) => value.value === CHAIN).length, STEPS / CHAIN, 'the last step of each chain has its sum');
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
 });

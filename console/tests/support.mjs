@@ -48,14 +48,18 @@ export function started(child, pattern) {
 
 /** A portal, and a server with the agents of the tests. */
 export class World {
-  /** `prepare` gets the folder of the agents before the server starts. */
-  static async start({ lang = 'en', prepare = () => undefined } = {}) {
+  /**
+   * `prepare` gets the folder of the agents and the one above before the server starts, and may return more arguments of the
+   * server; `env` has more variables of its environment.
+   */
+  static async start({ lang = 'en', env = {}, prepare = () => undefined } = {}) {
     const world = new World();
     world.lang = lang;
     world.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'obelus-console-'));
     world.store = path.join(world.folder, 'store');
     world.#agents();
-    prepare(path.join(world.folder, 'agents'));
+    world.env = env;
+    world.args = prepare(path.join(world.folder, 'agents'), world.folder) ?? [];
     world.sandbox = spawn(program, ['sandbox', 'bitrix24', '--lang', lang, '--listen', '127.0.0.1:0'], { stdio: 'pipe' });
     world.portal = (await started(world.sandbox)).first;
     world.listen = '127.0.0.1:0';
@@ -79,8 +83,8 @@ export class World {
 
   async serve() {
     const args = ['serve', '--lang', this.lang, '--store', this.store, '--agents', path.join(this.folder, 'agents')];
-    const env = { ...process.env, BITRIX_WEBHOOK_URL: this.portal };
-    this.server = spawn(program, [...args, '--listen', this.listen], { env, stdio: 'pipe', cwd: this.folder });
+    const env = { ...process.env, BITRIX_WEBHOOK_URL: this.portal, ...this.env };
+    this.server = spawn(program, [...args, ...this.args, '--listen', this.listen], { env, stdio: 'pipe', cwd: this.folder });
     const { first, link } = await started(this.server, /http:\/\/\S+#code=[\w-]+/);
     this.address = first;
     this.link = link;

@@ -99,7 +99,7 @@ test('twenty deals are handed over by one answer, one of them left out', async (
   await page.locator('.busy').waitFor({ state: 'hidden' });
   await all.getByRole('checkbox').first().uncheck();
   await decide(page, () => all.getByRole('button', { name: 'Approve the chosen (19)' }).click());
-  await all.getByText('decided', { exact: true }).first().waitFor();
+  await all.getByText('approved', { exact: true }).first().waitFor();
   await all.getByRole('button', { name: 'Deny' }).click();
   await all.getByLabel(/Why not/).fill('this one stays');
   await decide(page, () => all.getByRole('button', { name: 'Deny' }).click());
@@ -144,13 +144,40 @@ test('a lazy plan is approved as a whole', async () => {
   await page.getByText('Say what is to be done.').waitFor();
   await say(page, 'Nadia from Northwind asks when her pumps arrive');
   await question().getByText('Send the letter').waitFor();
-  assert.equal(await question().getByRole('checkbox').count(), 0, 'its steps need each other');
   await page.getByRole('link', { name: 'Plan' }).click();
   await page.getByRole('button', { name: 'List' }).click();
   await page.getByText('†state.letter.text').first().waitFor();
   await page.getByRole('link', { name: 'Chat' }).click();
   await decide(page, () => question().getByRole('button', { name: 'Approve all (4)' }).click());
   await shows('The letter is sent.');
+});
+
+test('a lazy plan is approved in part: what needs a step that is left out goes with it, and nobody is asked again', async () => {
+  await world.open(page);
+  await page.getByRole('button', { name: 'Start a conversation: letters' }).click();
+  await page.waitForURL(/#\/s\/[^/]+\/chat/);
+  const [, part] = /#\/s\/([^/]+)/.exec(page.url());
+  await page.getByText('Say what is to be done.').waitFor();
+  await say(page, 'Nadia from Northwind asks when her pumps arrive');
+  const step = (number) => question().getByRole('checkbox', { name: new RegExp(`^Step ${number}:`) });
+  await step(4).waitFor();
+  const chosen = async () => (await Promise.all([1, 2, 3, 4].map((number) => step(number).isChecked()))).map(Number).join('');
+  await step(2).uncheck();
+  await question().getByText('These steps need it, and are left out too: 3, 4.').waitFor();
+  assert.equal(await chosen(), '1000');
+  await step(3).check();
+  await question().getByText('It needs these steps, which are chosen too: 2.').waitFor();
+  assert.equal(await chosen(), '1110');
+  await decide(page, () => question().getByRole('button', { name: 'Approve the chosen (3)' }).click());
+  await shows('Then nothing is sent.');
+  const card = page.locator('article.question');
+  await card.getByText('Approved in part', { exact: true }).waitFor();
+  await card.locator('li', { hasText: 'Send the letter' }).getByText('left out').waitFor();
+  assert.equal(await card.count(), 1, 'no other question came');
+  const { nodes } = await world.api('GET', `/sessions/${part}/graph`);
+  assert.deepEqual(nodes.map((node) => node.status), ['done', 'done', 'done', 'denied']);
+  const { events } = await world.api('GET', `/sessions/${part}/timeline?limit=1000`);
+  assert.equal(events.filter((event) => event.event === 'model_asked').length, 2, 'once for the plan, once for its result');
 });
 
 test('an edge of the plan shows its value and who wrote it', async () => {

@@ -958,6 +958,10 @@ export interface components {
             index: number;
             /** @description Whether it waits for a decision. */
             is_open: boolean;
+            /** @description Whether it was approved or denied; null while it is open. */
+            is_approved?: boolean | null;
+            /** @description Of a plan: the indexes of the calls whose results it reads. Without them it is skipped. */
+            needs?: number[];
             /** @description What it does. */
             title: string;
             /** @description The origin of its proposal, if that is not trusted and the answer covers it. */
@@ -1943,6 +1947,8 @@ export interface components {
             at: string;
             /** @description The user's message of the turn. */
             turn?: string | null;
+            /** @description The number of the turn. */
+            turn_number: number;
             /** @description The consequences of the answer until the next request: started calls and messages. */
             led_to: string[];
             /**
@@ -2217,6 +2223,15 @@ export interface components {
             /** @description The schema of its parameters. */
             schema: unknown;
         };
+        /** @description The usage of a turn. */
+        TurnUsage: {
+            /** @description Its number: that of the user's message with which it began, counted from 1; 0 without a message. */
+            number: number;
+            /** @description The user's message. */
+            words?: string | null;
+            /** @description Its requests together. */
+            sum: components["schemas"]["UsageSum"];
+        };
         /** @description The result of a turn. */
         TurnView: {
             /** @description How it ended: `output`, `waiting`, `degraded`, `limit` or `stopped`. */
@@ -2262,6 +2277,8 @@ export interface components {
         UsageView: {
             /** @description The requests, oldest first. */
             requests: components["schemas"]["RequestUsage"][];
+            /** @description The turns that have requests, oldest first. */
+            turns: components["schemas"]["TurnUsage"][];
             /** @description All of them together. */
             sum: components["schemas"]["UsageSum"];
         };

@@ -12,7 +12,8 @@
 //! | `graph`, `instances` | the plan as a graph; the instances of a session |
 //! | `state` | values of the state, and its changes |
 //! | `changes` | changes of the lists of sessions and questions |
-//! | `forecast` | what a fork would do, and usage of model requests |
+//! | `forecast` | what a fork would do |
+//! | `usage` | usage of model requests |
 //! | `past` | events, timeline, log, fork |
 //! | `step_words` | texts of steps for events |
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
@@ -38,6 +39,7 @@ mod state;
 #[cfg(feature = "http")]
 mod step_words;
 mod talk;
+mod usage;
 
 use std::sync::Arc;
 

@@ -36,7 +36,7 @@ pub use graph::{
 };
 pub use past::{
     ErrorGroup, ForkForecastView, ForkedCallView, InstanceCall, InstanceFilter, InstanceList, InstanceRow, LogFilter,
-    RequestUsage, UsageSum, UsageView,
+    RequestUsage, TurnUsage, UsageSum, UsageView,
 };
 pub use state::{ChangeKind, StateChange, StateChanges, StateValue, StateValues};
 

@@ -69,7 +69,7 @@ phrases! {
         denied_elsewhere: "❌ Уже отклонили: {}", "❌ Already denied by {}";
         answered_elsewhere: "✔ Уже ответили: {}", "✔ Already answered by {}";
         expired: "⌛ Срок ответа вышел: это считается отказом.", "⌛ It lapsed: that is taken as a no.";
-        name_in: "{} (откуда: {})", "{} in {}";
+        name_in: "{} через {}", "{} in {}";
         at_terminal: "человек за терминалом", "a person at the terminal";
         at_command_line: "человек в командной строке", "a person at the command line";
         in_conversation: "пользователь, в разговоре", "the user, in conversation";

@@ -123,6 +123,7 @@ phrases! {
     SessionWords {
         lapsed: "никто не ответил вовремя", "nobody answered in time";
         declined: "отклонено в разговоре", "declined in conversation";
+        left_out: "человек убрал это из плана", "a person left it out of the plan";
         denied_before: "это уже отклонили раньше", "it was denied before";
         went_on:
             "пользователь не согласился, а написал другое",

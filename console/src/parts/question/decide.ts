@@ -9,6 +9,12 @@ export type Call = Schemas['CallView'];
 export type Row = Schemas['RowView'];
 export type Answer = Schemas['AnswerBody'];
 
+/** Whether some calls of a question were approved and others denied. */
+export function isPartly(row: Question): boolean {
+  const { calls } = row.view;
+  return calls.some((call) => call.is_approved === true) && calls.some((call) => call.is_approved === false);
+}
+
 /** The result of an answer: the present question, and whether the answer was accepted. */
 export interface Decided {
   row: Question;

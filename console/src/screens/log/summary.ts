@@ -2,6 +2,9 @@
 
 import type { Schemas } from '../../lib/api';
 import { beginning, plainValue } from '../../lib/text';
+import { fill } from '../../lib/words.svelte';
+import { money, number } from './money';
+import { words } from './words';
 
 type Fields = Record<string, unknown>;
 
@@ -23,7 +26,8 @@ export function summaryOf(row: Schemas['LogRow']): string {
     }
     case 'used': {
       const used = fieldsOf(input['used']);
-      return `${Number(used['input'] ?? 0)} + ${Number(used['output'] ?? 0)}`;
+      const [read, written, cost] = [number(Number(used['input'] ?? 0)), number(Number(used['output'] ?? 0)), used['cost']];
+      return typeof cost === 'number' ? fill(words.tookFor, read, written, money(cost)) : fill(words.took, read, written);
     }
     case 'ended': {
       const outcome = fieldsOf(input['outcome']);

@@ -106,6 +106,14 @@ fn of_decisions(question: &QuestionRow, decisions: &[Value]) -> Result<Vec<Answe
             },
         }
     }
+    if question.about == "plan" {
+        // What is rejected is left out of the plan.
+        return Ok(vec![match denied.into_iter().next() {
+            Some((reason, _)) if approved.is_empty() => AnswerBody::Deny { reason, only: None },
+            Some(_) => AnswerBody::Approve { only: Some(approved) },
+            None => AnswerBody::Approve { only: None },
+        }]);
+    }
     // Denials come first, before anything starts.
     let mut bodies: Vec<AnswerBody> =
         denied.into_iter().map(|(reason, only)| AnswerBody::Deny { reason, only: Some(only) }).collect();
@@ -259,6 +267,16 @@ mod tests {
         ] {
             assert_eq!(bodies(three(), wrong.clone()), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn rejected_calls_are_left_out_of_a_plan_and_a_plan_without_calls_is_denied() {
+        let plan = || QuestionRow { about: "plan".to_owned(), ..question(&[("Anna", None), ("Boris", None)]) };
+        let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "no"}));
+        let one = |decisions| bodies(plan(), decisions).and_then(|bodies| <[AnswerBody; 1]>::try_from(bodies).ok());
+        assert_eq!(one(json!([no, yes])), Some([AnswerBody::Approve { only: Some(vec![1]) }]));
+        assert_eq!(one(json!([yes, yes])), Some([AnswerBody::Approve { only: None }]));
+        assert_eq!(one(json!([no, no])), Some([AnswerBody::Deny { reason: "no".to_owned(), only: None }]));
     }
 
     #[test]

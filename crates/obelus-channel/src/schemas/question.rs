@@ -88,6 +88,12 @@ pub(crate) struct CallShape {
     index: usize,
     /// Whether it waits for a decision.
     is_open: bool,
+    /// Whether it was approved or denied; null while it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_approved: Option<bool>,
+    /// Of a plan: the indexes of the calls whose results it reads. Without them it is skipped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    needs: Vec<usize>,
     /// What it does.
     title: String,
     /// The origin of its proposal, if that is not trusted and the answer covers it.

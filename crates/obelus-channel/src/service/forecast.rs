@@ -1,19 +1,16 @@
-//! What a fork would do, and the usage of model requests.
+//! What a fork would do.
 
 use obelus_kernel::Effect;
 use obelus_kernel::session::{Outcome, Session};
+use obelus_runtime::Language;
 use obelus_runtime::sessions::ForkedCall;
-use obelus_runtime::{EventBody, EventNumber, Language};
 
 use super::{Service, check_id};
 use crate::ChannelError;
-use crate::types::{ForkForecastView, ForkedCallView, RequestUsage, UsageSum, UsageView};
+use crate::types::{ForkForecastView, ForkedCallView};
 
 /// The limit of calls of each kind.
 const MOST_CALLS: usize = 200;
-
-/// The limit of characters of a turn's message.
-const MOST_OF_WORDS: usize = 200;
 
 impl Service {
     /// What a fork at a record, or now, would and would not repeat. Nothing is created.
@@ -43,45 +40,6 @@ impl Service {
         })
         .await
     }
-
-    /// The usage of each model request.
-    pub async fn usage(&self, id: &str) -> Result<UsageView, ChannelError> {
-        check_id(id)?;
-        let name = id.to_owned();
-        let events = self.blocking(move |host| Ok(host.history_after(&name, EventNumber::START)?)).await?;
-        let mut requests: Vec<RequestUsage> = Vec::new();
-        let mut turn = None;
-        for event in &events {
-            match &event.body {
-                EventBody::UserSaid { text } => turn = Some(short(text)),
-                EventBody::Used { request, used } => requests.push(RequestUsage {
-                    request: request.to_string(),
-                    record: event.number.record,
-                    at: event.at.to_string(),
-                    turn: turn.clone(),
-                    led_to: Vec::new(),
-                    input: used.input,
-                    output: used.output,
-                    cost: used.cost.map(f64::from),
-                }),
-                EventBody::CallBegan { call, .. } => {
-                    let tool = call["_tool"].as_str().map(obelus_kernel::visible);
-                    requests.last_mut().into_iter().for_each(|request| request.led_to.extend(tool.clone()));
-                }
-                _ => {}
-            }
-        }
-        let sum = requests.iter().fold(UsageSum::default(), |sum, one| UsageSum {
-            requests: sum.requests + 1,
-            input: sum.input + one.input,
-            output: sum.output + one.output,
-            cost: match (sum.cost, one.cost) {
-                (Some(all), Some(cost)) => Some(all + cost),
-                (all, cost) => all.or(cost),
-            },
-        });
-        Ok(UsageView { requests, sum })
-    }
 }
 
 /// Calls for people, with or without reads.
@@ -101,9 +59,4 @@ fn views(session: &Session, calls: &[ForkedCall], language: Language, with_reads
         failed: matches!(call.outcome, Some(Outcome::Error(_))),
     };
     calls.iter().filter(is_told).take(MOST_CALLS).map(view).collect()
-}
-
-fn short(text: &str) -> String {
-    let line: String = text.chars().take(MOST_OF_WORDS).collect();
-    obelus_kernel::visible(&line)
 }

@@ -151,10 +151,10 @@ impl<'a> Inspector<'a> {
     }
 }
 
-/// Whether a person has approved a call. A plan is approved as a whole.
+/// Whether a person has approved a call. Of an approved plan those calls are decided that were left out.
 fn is_approved(question: &Question, asked: &AskedCall) -> bool {
-    let is_whole = question.about == About::Plan && question.status == QuestionStatus::Approved;
-    asked.decided == Some(true) || is_whole
+    let is_of_approved = question.about == About::Plan && question.status == QuestionStatus::Approved;
+    asked.decided.unwrap_or(is_of_approved)
 }
 
 /// Whether a proposed call may be the one that a person was asked about.

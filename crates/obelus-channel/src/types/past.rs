@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use obelus_kernel::session::Used;
 use serde::Serialize;
 use serde_json::Value;
 #[cfg(feature = "http")]
@@ -136,11 +137,13 @@ pub struct LogFilter {
 }
 
 /// The usage of requests to the model.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct UsageView {
     /// The requests, oldest first.
     pub requests: Vec<RequestUsage>,
+    /// The turns that have requests, oldest first.
+    pub turns: Vec<TurnUsage>,
     /// All of them together.
     pub sum: UsageSum,
 }
@@ -157,6 +160,8 @@ pub struct RequestUsage {
     pub at: String,
     /// The user's message of the turn.
     pub turn: Option<String>,
+    /// The number of the turn.
+    pub turn_number: usize,
     /// The consequences of the answer until the next request: started calls and messages.
     pub led_to: Vec<String>,
     /// Tokens read by the model.
@@ -165,6 +170,18 @@ pub struct RequestUsage {
     pub output: u64,
     /// The cost; null without a price.
     pub cost: Option<f64>,
+}
+
+/// The usage of a turn.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct TurnUsage {
+    /// Its number: that of the user's message with which it began, counted from 1; 0 without a message.
+    pub number: usize,
+    /// The user's message.
+    pub words: Option<String>,
+    /// Its requests together.
+    pub sum: UsageSum,
 }
 
 /// The usage of several requests.
@@ -179,4 +196,10 @@ pub struct UsageSum {
     pub output: u64,
     /// The cost; null without a price.
     pub cost: Option<f64>,
+}
+
+impl UsageSum {
+    pub(crate) fn of(requests: usize, used: Used) -> Self {
+        Self { requests, input: used.input, output: used.output, cost: used.cost.map(f64::from) }
+    }
 }

@@ -1,5 +1,6 @@
 //! People's decisions and their effects.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -27,8 +28,7 @@ impl Session {
         let (steps, was_at_rest) = (self.steps_of_question(number), self.turn.is_at_rest());
         match question.about {
             _ if question.elicitation.is_some() => self.decide_elicitation(number, decision, by),
-            About::Call => self.decide_about_call(number, decision, by),
-            About::Plan => self.decide_about_plan(number, decision, by),
+            About::Call | About::Plan => self.decide_about_calls(number, decision, by),
             About::InDoubt => self.decide_about_doubt(number, decision, by),
             About::Input => self.decide_about_input(number, decision, by),
         }?;
@@ -86,16 +86,19 @@ impl Session {
         Err(Refused::new("question_changed", text))
     }
 
-    fn decide_about_call(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
+    fn decide_about_calls(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
+        let is_plan = question.about == About::Plan;
         match decision {
+            Decision::Approve { only } if is_plan => self.approve_plan(number, only, by)?,
+            Decision::Edit { params } if is_plan => self.edit_plan(number, &params, by)?,
             Decision::Approve { only } => {
                 let chosen = chosen(question, only)?;
                 self.check_mode(question, &chosen)?;
                 self.approve(number, &chosen, by);
             }
-            Decision::Consent { terms, until } => self.consent(number, terms, until, by)?,
-            Decision::DenySome { only, reason } => {
+            Decision::Consent { terms, until } if !is_plan => self.consent(number, terms, until, by)?,
+            Decision::DenySome { only, reason } if !is_plan => {
                 let chosen = chosen(question, Some(only))?;
                 self.deny(number, &chosen, &reason, by);
             }
@@ -125,24 +128,32 @@ impl Session {
         }
     }
 
-    fn decide_about_plan(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
+    /// Starts a plan as approved. The calls that are left out are denied, so what needs them is skipped (PLAN-4).
+    fn approve_plan(&mut self, number: QuestionNumber, only: Option<Vec<usize>>, by: &str) -> Result<(), Refused> {
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
-        match decision {
-            Decision::Approve { only: None } => {
-                let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
-                let manner = question.manner;
-                let trigger = Trigger::Approved { by_person: true, before_reading: question.before_reading };
-                self.end_question(number, QuestionStatus::Approved, by, None);
-                self.tell_decision(json!({"about": "plan", "decision": "approved"}));
-                self.turn.reopen();
-                self.start_step(&calls, trigger, manner);
+        let chosen: BTreeSet<usize> = chosen(question, only)?.into_iter().collect();
+        if chosen.is_empty() {
+            return Err(Refused::new("unfit_answer", "a plan without calls does nothing: deny it instead"));
+        }
+        let left_out: Vec<usize> = question.open_calls().filter(|index| !chosen.contains(index)).collect();
+        let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
+        let manner = question.manner;
+        let trigger = Trigger::Approved { by_person: true, before_reading: question.before_reading };
+        let (at, reason) = (self.memory.now(), SessionReason::LeftOut.words(self.settings.language.as_deref()));
+        let ruled = QuestionEnd { status: QuestionStatus::Denied, at, by, reason: Some(reason) };
+        self.inbox.decide_calls(number, &left_out, false, ruled);
+        self.end_question(number, QuestionStatus::Approved, by, None);
+        let decision = if left_out.is_empty() { "approved" } else { "approved in part" };
+        self.tell_decision(json!({"about": "plan", "decision": decision}));
+        self.turn.reopen();
+        let step = self.scheduler.next_step();
+        self.start_step(&calls, trigger, manner);
+        let count = self.scheduler.step(step).map_or(0, |step| step.jobs.len());
+        for at in (0..count).map(|job| JobRef::new(step, job)) {
+            let job = self.scheduler.job(at);
+            if left_out.contains(&job.call) && !job.status.is_final() {
+                self.drop_denied(at, reason);
             }
-            Decision::Deny { reason } => {
-                let open: Vec<usize> = question.open_calls().collect();
-                self.deny(number, &open, &reason, by);
-            }
-            Decision::Edit { params } => self.edit_plan(number, &params, by)?,
-            other => return Err(unfit(question, &other)),
         }
         Ok(())
     }
@@ -316,10 +327,11 @@ pub(super) fn unfit(question: &Question, decision: &Decision) -> Refused {
 fn chosen(question: &Question, only: Option<Vec<usize>>) -> Result<Vec<usize>, Refused> {
     let open: Vec<usize> = question.open_calls().collect();
     let chosen = only.unwrap_or_else(|| open.clone());
-    match chosen.iter().find(|index| !open.contains(index)) {
-        Some(index) => {
-            Err(Refused::new("unknown_call", format!("the question `{}` has no open call {index}", question.id)))
-        }
+    match chosen.iter().find(|index| open.binary_search(index).is_err()) {
+        Some(index) => Err(Refused::new(
+            "unknown_call",
+            format!("the question `{}` has no open call with index {index}", question.id),
+        )),
         None => Ok(chosen),
     }
 }

@@ -2,7 +2,7 @@
 
 use obelus_kernel::PlanMode;
 use obelus_kernel::policy::{Gate, Policy, simulate};
-use obelus_kernel::session::{Decision, Input, Mode, TranscriptEvent, TurnEnd};
+use obelus_kernel::session::{Decision, Input, Mode, QuestionStatus, TranscriptEvent, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -56,13 +56,66 @@ fn a_denied_plan_goes_back_to_the_model() {
     assert_eq!((refused.code, harness.started.len()), ("already_decided", 0));
 }
 
+/// The statuses of the calls, in their order.
+fn statuses(harness: &Harness) -> Vec<&'static str> {
+    harness.session.calls().iter().map(|report| report.status.name()).collect()
+}
+
+fn only(calls: &[usize]) -> Decision {
+    Decision::Approve { only: Some(calls.to_vec()) }
+}
+
 #[test]
-fn a_plan_is_approved_or_denied_as_a_whole() {
+fn a_plan_approved_in_part_runs_that_part_and_skips_what_needs_the_rest() {
+    let mut harness = lazy(json!({}));
+    let calls = json!([
+        call("read", "r", json!({})),
+        call("make", "m", json!({"q": "†state.r"})),
+        call("make", "x", json!({"q": "mine"})),
+    ]);
+    harness.solve(calls, json!("over"));
+    harness.decide("q1", only(&[1, 2])).unwrap();
+    assert_eq!(statuses(&harness), ["denied", "skipped", "running"]);
+    assert_eq!((harness.handed_out("make")[0]["q"].clone(), harness.started.len()), (json!("mine"), 1));
+    assert_eq!((harness.requests.len(), harness.waiting().len()), (0, 0), "nobody is asked again");
+    let question = harness.question("q1");
+    assert_eq!(question.status, QuestionStatus::Approved);
+    assert_eq!(question.calls.iter().map(|asked| asked.decided).collect::<Vec<_>>(), [Some(false), None, None]);
+    harness.returns("make", json!(1));
+    assert_eq!((harness.rested(), harness.read("†state.x")), (TurnEnd::Output, json!(1)));
+}
+
+#[test]
+fn an_earlier_value_does_not_replace_the_result_of_a_call_that_was_left_out() {
+    let plan = json!({"type": "plan", "plan": [], "mode": "lazy"});
+    let before = json!({"type": "state", "data": {"r": "old"}});
+    let mut harness = Harness::on(json!([before, plan]), json!({}));
+    harness.start();
+    assert_eq!(harness.read("†state.r"), json!("old"));
+    let calls = json!([call("read", "r", json!({})), call("make", "m", json!({"q": "†state.r"}))]);
+    harness.solve(calls, json!("over"));
+    harness.decide("q1", only(&[1])).unwrap();
+    assert_eq!((harness.started.len(), harness.rested()), (0, TurnEnd::Output));
+}
+
+#[test]
+fn an_approval_of_no_call_or_of_an_unknown_one_is_refused_and_the_plan_still_waits() {
     let mut harness = lazy(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-    let part = Decision::Approve { only: Some(vec![]) };
-    assert_eq!(harness.decide("q1", part).unwrap_err().code, "unfit_answer", "the rest of it would run too");
+    for (calls, code) in [(&[][..], "unfit_answer"), (&[0, 1], "unknown_call")] {
+        assert_eq!(harness.decide("q1", only(calls)).unwrap_err().code, code);
+    }
     assert_eq!((harness.waiting().len(), harness.started.len()), (1, 0));
+}
+
+#[test]
+fn in_a_sequence_the_next_call_runs_after_one_that_was_left_out() {
+    let mut harness = lazy(json!({}));
+    let calls = json!([call("read", "a", json!({})), call("make", "b", json!({})), call("read", "c", json!({}))]);
+    harness.solve_in_order(calls, json!("over"));
+    harness.decide("q1", only(&[0, 2])).unwrap();
+    harness.returns("read", json!(1));
+    assert_eq!((harness.handed_out("make").len(), harness.handed_out("read").len()), (0, 2));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    About, CallError, CallReport, CallStatus, Change, Input, Mode, Named, Outcome, Question, Session, Settings, Task,
-    ValueMark,
+    About, CallError, CallReport, CallStatus, Change, Decision, Input, Mode, Named, Outcome, Question, Session,
+    Settings, Task, ValueMark,
 };
 use serde_json::{Value, json};
 
@@ -210,4 +210,19 @@ fn values_that_were_read_are_not_shown_for_another_record() {
     };
     assert_eq!(read_values(7), ["50000.00", "«Новая» (NEW)"]);
     assert_eq!(read_values(8), [""; 0]);
+}
+
+#[test]
+fn the_calls_of_a_plan_name_the_calls_they_need_and_how_each_was_decided() {
+    let (mut session, question) = plan();
+    let calls = |session: &Session| {
+        let question = session.question(&question.id).expect("the question");
+        let calls = QuestionView::of(session, &question, Language::English).calls;
+        calls.into_iter().map(|call| (call.needs, call.is_open, call.is_approved)).collect::<Vec<_>>()
+    };
+    assert_eq!(calls(&session), [(vec![], true, None), (vec![0], true, None)]);
+    let decision = Decision::Approve { only: Some(vec![0]) };
+    let (question, by) = (question.id.clone(), "a person".to_owned());
+    session.handle(Time(1_000), Input::Decide { question, decision, by, digest: None }).expect("an approval");
+    assert_eq!(calls(&session), [(vec![], false, Some(true)), (vec![], false, Some(false))]);
 }

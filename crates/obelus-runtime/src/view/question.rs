@@ -4,9 +4,11 @@
 //! shown once, and technical values are among the details.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{About, AskedCall, Question, QuestionId, Refused, Session, quoted_value};
+use obelus_kernel::session::plan_graph::PlannedCall;
+use obelus_kernel::session::{About, AskedCall, Question, QuestionId, QuestionStatus, Refused, Session, quoted_value};
 use obelus_kernel::visible;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -87,6 +89,12 @@ pub struct CallView {
     pub index: usize,
     /// Whether it waits for a decision.
     pub is_open: bool,
+    /// Whether it was approved or denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_approved: Option<bool>,
+    /// Of a plan: the indexes of the calls whose results it reads. Without them it is skipped (PLAN-4).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<usize>,
     /// What it does.
     pub title: String,
     /// Where its proposal comes from, if that is not trusted and the answer covers it.
@@ -153,7 +161,11 @@ impl QuestionView {
     pub fn with_pages(session: &Session, question: &Question, pages: Option<PathBuf>, language: Language) -> Self {
         let titles = Titles::of(session.context_of(&question.id), language.code()).with_pages(pages);
         let result_read_by = readers_of_result(session, question, &titles);
-        Self { result_read_by, ..Self::by_titles(question, &titles, language) }
+        let mut view = Self { result_read_by, ..Self::by_titles(question, &titles, language) };
+        if question.about == About::Plan && question.is_open() {
+            add_needs(&mut view.calls, session, question);
+        }
+        view
     }
 
     /// The same without the session, by the titles of its tools.
@@ -240,6 +252,23 @@ impl QuestionViewBuilder<'_> {
     }
 }
 
+/// Adds to the calls of an open plan the calls that they read from.
+fn add_needs(calls: &mut [CallView], session: &Session, question: &Question) {
+    let graph = session.plan_graph(usize::MAX);
+    let Some(first) = question.calls.first() else { return };
+    let is_first = |planned: &PlannedCall| Arc::ptr_eq(&planned.proposed, &first.call);
+    let Some(start) = graph.calls.iter().position(is_first) else { return };
+    let index = |place: usize| place.checked_sub(start).filter(|index| *index < question.calls.len());
+    for flow in &graph.flows {
+        if let (Some(from), Some(to)) = (flow.from.and_then(index), index(flow.to))
+            && from != to
+            && !calls[to].needs.contains(&from)
+        {
+            calls[to].needs.push(from);
+        }
+    }
+}
+
 /// The decisions that fit a question with this many open calls.
 fn answers(about: About, open: usize) -> Vec<&'static str> {
     match about {
@@ -263,9 +292,14 @@ impl QuestionViewBuilder<'_> {
 
     fn call(&self, index: usize, asked: &AskedCall) -> CallView {
         let tool = asked.call["_tool"].as_str().unwrap_or_default();
+        // The calls of an approved plan have no decisions of their own, except those that were left out.
+        let is_of_approved = self.question.about == About::Plan && self.question.status == QuestionStatus::Approved;
+        let is_approved = asked.decided.or(is_of_approved.then_some(true));
         let mut view = CallView {
             index,
-            is_open: asked.decided.is_none(),
+            is_open: is_approved.is_none(),
+            is_approved,
+            needs: Vec::new(),
             title: self.titles.tool(tool),
             mark: self.mark(asked, ""),
             instance: asked.call["_instance"].as_str().map(|name| quoted_value(&name.into())),

@@ -78,7 +78,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         Command::Inbox(args) => inspect::inbox(client, args.json, args.details).await,
         Command::Answer(args) => answer::answer(client, &args.id, &args.verb, args.digest.as_deref(), args.json).await,
         Command::Approve(args) => {
-            let verb = Verb::Approve { also: None, agreed: None, until: None };
+            let verb = Verb::Approve { only: Vec::new(), also: None, agreed: None, until: None };
             answer::answer(client, &args.id, &verb, None, args.json).await
         }
         Command::Deny(args) => {

@@ -38,7 +38,7 @@ use super::people::{AT_COMMAND_LINE, by_in_words};
 use super::run::{Begin, SessionRun, Shown, on, play};
 #[cfg(feature = "restate")]
 use crate::cli::EngineName;
-use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb};
+use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb, chosen};
 use crate::command_error::{Declined, wrong};
 use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
@@ -166,8 +166,8 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         })
     };
     let decision = match &args.verb {
-        Verb::Approve { also: None, .. } => Decision::Approve { only: None },
-        Verb::Approve { also: Some(also), agreed, until } => {
+        Verb::Approve { also: None, only, .. } => Decision::Approve { only: chosen(only) },
+        Verb::Approve { also: Some(also), agreed, until, .. } => {
             match consents::offered(args, *also, agreed.as_deref(), until.as_deref())? {
                 Some(decision) => decision,
                 None => return Ok(Exit::Waiting),

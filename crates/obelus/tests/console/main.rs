@@ -102,12 +102,17 @@ fn what_the_operator_sees_is_shown_while_it_works() {
 }
 
 #[test]
+fn tokens_of_a_models_server_and_answers_in_telegram_are_shown() {
+    run("peers");
+}
+
+#[test]
 fn sessions_of_thousands_of_events_are_drawn_in_part() {
     run("large");
 }
 
 #[test]
-fn a_long_session_is_replayed_once_when_it_is_opened() {
+fn a_long_session_is_replayed_once_and_a_plan_of_500_steps_is_drawn_in_part() {
     run("long");
 }
 

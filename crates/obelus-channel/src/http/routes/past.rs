@@ -130,8 +130,8 @@ pub(super) async fn forecast(
 /// The usage of requests to the model
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/usage", tag = "past", operation_id = "showUsage", params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = UsageView), Failures))]
-pub(super) async fn usage(State(app): State<App>, _: Access, InPath(id): InPath<String>) -> Answered<UsageView> {
-    Ok(Json(app.service().usage(&id).await?))
+pub(super) async fn usage(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<UsageView> {
+    Ok(Json(app.service().usage(&id, access.language).await?))
 }
 
 /// Fork the session at a record

@@ -19,6 +19,8 @@ pub(in crate::session) enum SessionReason {
     Lapsed,
     /// The user declined in a message, without a reason.
     Declined,
+    /// A person left the call out of a plan.
+    LeftOut,
     /// The call was denied before, and not requested again.
     DeniedBefore,
     /// The user continued with another message while something was open.
@@ -39,6 +41,7 @@ impl SessionReason {
         match self {
             SessionReason::Lapsed => words.lapsed,
             SessionReason::Declined => words.declined,
+            SessionReason::LeftOut => words.left_out,
             SessionReason::DeniedBefore => words.denied_before,
             SessionReason::WentOn => words.went_on,
             SessionReason::Stopped => words.stopped,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use obelus_kernel::session::{
-    About, CallId, CallReport, CallStatus, Decision, Input, Purpose, Question, QuestionId, QuestionStatus, Reply,
-    RequestId, Session, Start, Task, TurnEnd,
+    About, AskedCall, CallId, CallReport, CallStatus, Decision, Input, Purpose, Question, QuestionId, QuestionStatus,
+    Reply, RequestId, Session, Start, Task, TurnEnd,
 };
 use obelus_kernel::{Context, Message, Path, Role};
 use serde_json::Value;
@@ -381,7 +381,8 @@ fn is_of_approved_plan(session: &Session, call: &Value) -> bool {
     let is_approved = |question: &Question| {
         question.about == About::Plan && question.status == QuestionStatus::Approved && question.by.is_some()
     };
-    let has_it = |question: &Question| question.calls.iter().any(|asked| asked.call["comment"] == call["comment"]);
+    let is_it = |asked: &AskedCall| asked.call["comment"] == call["comment"] && asked.decided != Some(false);
+    let has_it = |question: &Question| question.calls.iter().any(is_it);
     session.questions().iter().any(|question| is_approved(question) && has_it(question))
 }
 

@@ -97,7 +97,8 @@ impl<'a> Asked<'a> {
     }
 
     fn is_many(&self) -> bool {
-        self.question.about == About::Call && question::open_calls(self.question).len() > 1
+        let is_about_calls = matches!(self.question.about, About::Call | About::Plan);
+        is_about_calls && question::open_calls(self.question).len() > 1
     }
 
     /// The keys that answer it: their letters and their meaning.
@@ -105,7 +106,7 @@ impl<'a> Asked<'a> {
         let ask = &self.phrases.ask;
         let mut keys = match self.question.about {
             _ if self.is_edit => vec![(YES, ask.key_yes), (EDIT, ask.key_edit_again)],
-            About::Call if self.is_many() => vec![(YES, ask.key_all), (PART, ask.key_part), (NO, ask.key_no)],
+            _ if self.is_many() => vec![(YES, ask.key_all), (PART, ask.key_part), (NO, ask.key_no)],
             About::Call => vec![(YES, ask.key_yes), (EDIT, ask.key_edit), (NO, ask.key_no)],
             About::Plan => vec![(YES, ask.key_yes), (NO, ask.key_no)],
             About::Input => vec![(ANSWER, ask.key_answer), (NO, ask.key_decline)],
@@ -404,6 +405,20 @@ mod tests {
             assert_eq!(typed(line), Ok(Some(Decision::Happened { result })), "{line}");
         }
         assert!(typed("{\"id\": 5").unwrap_err().contains("not JSON"));
+    }
+
+    #[test]
+    fn some_calls_of_a_plan_can_be_chosen_and_a_plan_of_one_call_has_no_part() {
+        let (_, mut plan) = about_three();
+        plan.about = About::Plan;
+        let asked = Asked::new(&plan, words_of(Some("en")));
+        assert_eq!(asked.key(key('p'), &[]), Pressed::Type(Typing::Numbers));
+        let chosen = asked.typed(&Typing::Numbers, "2-3");
+        assert_eq!(chosen, Ok(Some(Decision::Approve { only: Some(vec![1, 2]) })));
+        plan.calls.truncate(1);
+        let asked = Asked::new(&plan, words_of(Some("en")));
+        assert!(matches!(asked.key(key('p'), &[]), Pressed::Nothing(_)));
+        assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use obelus_channel::client::{Client, encoded};
 use serde_json::{Value, json};
 
 use super::{followed, rested, steps_that_read_it, tell_turn, text};
-use crate::cli::Verb;
+use crate::cli::{Verb, chosen};
 use crate::cmd::people::value_said;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -53,8 +53,8 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
         })
     };
     Ok(Some(match verb {
-        Verb::Approve { also: None, .. } => json!({"decision": "approve"}),
-        Verb::Approve { also: Some(also), agreed, until } => {
+        Verb::Approve { also: None, only, .. } => json!({"decision": "approve", "only": chosen(only)}),
+        Verb::Approve { also: Some(also), agreed, until, .. } => {
             let offers: Vec<&Value> = row["consents"].as_array().into_iter().flatten().collect();
             let Some(offer) = offers.iter().find(|offer| offer["scope"] == also.name()) else {
                 let others: Vec<String> = offers.iter().map(|offer| visible(text(offer, "scope"))).collect();
