@@ -53,7 +53,6 @@ mod freeze;
 mod graph_run;
 mod grounds;
 mod happened;
-mod identity;
 pub mod ids;
 mod inbox;
 mod input;

@@ -1,5 +1,6 @@
 //! Calls: the model's proposals, parsed with the definition of their tool.
 
+pub mod identity;
 mod read;
 
 use std::sync::Arc;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Session;
-use super::identity::hash;
 use super::ids::{JobRef, QuestionNumber, Routed};
 use super::inbox::{
     About, AskedCall, CallDescription, Draft, NeedsPerson, Part, QuestionEnd, QuestionStatus, Terms, ValueMark,
@@ -14,6 +13,7 @@ use super::inbox::{
 };
 use super::output::Task;
 use super::scheduler::Status;
+use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::policy::Reason;

@@ -1,10 +1,10 @@
 //! Effects that happened, or may have, and of which no result was kept: the same call again needs a person (DUR-4).
 
 use super::Session;
-use super::identity::hash;
 use super::ids::JobRef;
 use super::input::CallError;
 use super::memory::Failure;
+use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::policy::Reason;
 use crate::tool::{Effect, Tool};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::identity::identity;
 use super::ids::JobRef;
 use super::input::{Answer, CallError};
 use super::output::{Task, TurnEnd};
@@ -14,6 +13,7 @@ use super::scheduler::{Status, Step, Trigger};
 use super::settings::{Approval, FollowUp};
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
+use crate::call::identity::identity;
 use crate::call::{ASIDES, Call};
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::call::identity::identity;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::expr::Expr;
@@ -11,7 +12,6 @@ use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::origin::Origins;
 use crate::path::{Path, value_at};
-use crate::session::identity::identity;
 use crate::session::ids::JobRef;
 use crate::session::output::{CallReport, CallStatus};
 use crate::time::Time;

@@ -7,14 +7,14 @@ use crate::canonical::write_sorted;
 
 /// The hash that binds a decision to a call: its tool, parameters and meta-properties, in this session. A decision is
 /// independent of the mode (ASK-3).
-pub(super) fn hash(session: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
+pub fn hash(session: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let text = identity(call, is_aside);
     let digest = Sha256::digest(format!("{}\n{text}", Value::from(session)));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A call as text, without its reasoning and remarks. Equal calls have equal text.
-pub(super) fn identity(call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
+pub fn identity(call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     if let Value::Object(fields) = call {
         write_sorted(fields, |name| name != "_reasoningForCall" && !is_aside(name), &mut text);
