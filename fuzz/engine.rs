@@ -16,6 +16,9 @@ const DEFAULT_INPUTS: u64 = 3_000;
 /// The length of an input. Longer inputs find little more.
 const MAX_LENGTH: usize = 8 * 1024;
 
+/// The stack of a decoder: that of the main thread.
+const STACK: usize = 8 * 1024 * 1024;
+
 /// Pieces that are special to some decoder.
 const PIECES: [&[u8]; 48] = [
     b"{",
@@ -70,7 +73,21 @@ const PIECES: [&[u8]; 48] = [
 
 /// Runs a decoder on the seeds of its corpus and on mutations of them. The decoder must not panic, and returns whether
 /// it accepted the input; too few accepted inputs mean that the seeds are bad.
-pub(crate) fn fuzz(target: &str, mut decode: impl FnMut(&[u8]) -> bool) {
+pub(crate) fn fuzz(target: &str, decode: impl FnMut(&[u8]) -> bool + Send) {
+    fuzz_some(target, DEFAULT_INPUTS, decode);
+}
+
+/// The same for a slow decoder, with fewer mutations in a normal run.
+pub(crate) fn fuzz_some(target: &str, inputs: u64, decode: impl FnMut(&[u8]) -> bool + Send) {
+    // Frames without optimisation are several times as large.
+    let ended = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        thread.spawn_scoped(scope, || run_all(target, inputs, decode)).expect("a thread").join()
+    });
+    ended.unwrap_or_else(|panic| resume_unwind(panic));
+}
+
+fn run_all(target: &str, inputs: u64, mut decode: impl FnMut(&[u8]) -> bool) {
     let seeds = seeds(target);
     let mut accepted = 0_u64;
     let mut run = |input: &[u8]| match catch_unwind(AssertUnwindSafe(|| decode(input))) {
@@ -86,7 +103,7 @@ pub(crate) fn fuzz(target: &str, mut decode: impl FnMut(&[u8]) -> bool) {
     let end = number("OBELUS_FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut random = Random(number("OBELUS_FUZZ_SEED").unwrap_or(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut count = 0;
-    while end.map_or(count < DEFAULT_INPUTS, |end| Instant::now() < end) {
+    while end.map_or(count < inputs, |end| Instant::now() < end) {
         run(&random.mutated(&seeds));
         count += 1;
     }

@@ -7,9 +7,14 @@ use anyhow::{Context, Result, bail};
 use crate::step::{cargo, root, step};
 
 /// The arguments that select the fuzz tests.
-const TARGETS: [&[&str]; 2] = [
+const TARGETS: [&[&str]; 7] = [
     &["test", "--package", "obelus-notebook", "--test", "fuzz"],
+    &["test", "--package", "obelus-kernel", "--test", "fuzz"],
+    &["test", "--package", "obelus-runtime", "--test", "fuzz"],
     &["test", "--package", "obelus-connect", "--lib", "fuzz_"],
+    &["test", "--package", "obelus-channel", "--all-features", "--lib", "fuzz_"],
+    &["test", "--package", "obelus-vectors", "--test", "fuzz"],
+    &["test", "--package", "obelus", "--bin", "obelus", "fuzz_"],
 ];
 
 /// Divides the minutes among the targets; each has a folder of seeds.

@@ -273,4 +273,12 @@ mod tests {
         assert!(matches!(&error, ClientError::Refused { status: 404, code, .. } if code == "unknown_session"));
         assert_eq!(error.to_string(), "there is no session `x`");
     }
+
+    #[test]
+    fn fuzz_any_frame_of_a_server_is_skipped_or_read() {
+        crate::fuzz::fuzz("frame", |input| {
+            let _ = refused(400, input);
+            read_frame(input).is_some()
+        });
+    }
 }

@@ -44,5 +44,10 @@ pub mod traces;
 pub mod types;
 mod who;
 
+#[cfg(test)]
+#[path = "../../../fuzz/engine.rs"]
+#[allow(dead_code, reason = "each crate and each feature uses a part of it")]
+mod fuzz;
+
 pub use error::ChannelError;
 pub use service::{Changes, MadePrompt, MakePrompt, RestoredSessions, Service};

@@ -248,4 +248,16 @@ mod tests {
         assert_eq!(error.data.unwrap()["supported"][0], MODERN);
         assert!(client_of("ping", &Value::Null, &headers(&[("mcp-protocol-version", "2025-11-25")]), false).is_ok());
     }
+
+    #[test]
+    fn fuzz_a_message_of_a_client_is_refused_or_read() {
+        let headers = headers(&[("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")]);
+        crate::fuzz::fuzz("rpc", |input| {
+            let Ok(message) = serde_json::from_slice::<Value>(input) else { return false };
+            let (method, params) = (message["method"].as_str().unwrap_or_default(), &message["params"]);
+            let plain = HeaderMap::new();
+            let is_read = client_of(method, params, &plain, is_modern(method, params, &plain)).is_ok();
+            is_read | client_of(method, params, &headers, is_modern(method, params, &headers)).is_ok()
+        });
+    }
 }

@@ -6,6 +6,7 @@ mod fields;
 mod immediate;
 mod json;
 mod library;
+mod scan;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -102,9 +103,9 @@ fn compile<'a>(text: &str, defs: impl Iterator<Item = &'a Definition>) -> Result
 impl Filter {
     /// Compiles a filter. The error has the reason and, if known, the column.
     pub fn compile(text: &str) -> Result<Self, String> {
-        if let Some(column) = definition(text) {
-            // A recursive definition could overflow the stack.
-            return Err(format!("column {column}: a filter is one expression; `def` is not supported"));
+        // Recursive definitions and deep nesting could overflow the stack.
+        if let Some(problem) = scan::problem(text) {
+            return Err(problem);
         }
         // Loading all definitions takes most of the time, so only those named in the text are tried first.
         let compiled = compile(text, library::named_in(text)).or_else(|_| compile(text, library::whole()))?;
@@ -164,30 +165,6 @@ impl fmt::Debug for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Filter").field(&self.text).finish()
     }
-}
-
-/// The column of a `def` outside of strings and names.
-fn definition(text: &str) -> Option<usize> {
-    let (mut in_text, mut escaped, mut word, mut before) = (false, false, String::new(), ' ');
-    for (index, c) in text.chars().chain([' ']).enumerate() {
-        let is_word = c.is_alphanumeric() || c == '_';
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if in_text => escaped = true,
-            '"' => in_text = !in_text,
-            _ => {}
-        }
-        if is_word && !in_text {
-            word.push(c);
-        } else {
-            if word == "def" && !matches!(before, '.' | '$' | '@') {
-                return Some(index + 1 - word.chars().count());
-            }
-            word.clear();
-            before = c;
-        }
-    }
-    None
 }
 
 fn load_error(text: &str, errors: jaq_core::load::Errors<&str, ()>) -> String {

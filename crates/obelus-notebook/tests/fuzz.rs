@@ -1,5 +1,5 @@
 //! Fuzz tests of the notebook's decoders: answers of models in both dialects, whole and streamed, expressions,
-//! contexts.
+//! contexts, templates, filters, tools, graphs of steps, and what people write.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "seeds are files, and a run may have a time")]
 
@@ -11,7 +11,14 @@ use obelus_notebook::context::Context;
 use obelus_notebook::dialect::stream::{Piece, Reader};
 use obelus_notebook::dialect::{Dialect, blocks};
 use obelus_notebook::expr::{Expr, OutputPath};
+use obelus_notebook::jq::Filter;
+use obelus_notebook::mention::consent::ConsentWords;
+use obelus_notebook::mention::{addresses, names, numbers, phones, text};
 use obelus_notebook::message::Message;
+use obelus_notebook::steps::Steps;
+use obelus_notebook::template::Template;
+use obelus_notebook::time::Time;
+use obelus_notebook::tool::Tool;
 use serde_json::Value;
 
 #[test]
@@ -93,5 +100,65 @@ fn a_context_is_refused_or_read_and_written_back_unchanged() {
         let read = Context::from_value(written.clone()).expect("what was written can be read");
         assert_eq!(read.to_json(), written);
         true
+    });
+}
+
+#[test]
+fn a_template_is_refused_or_can_be_resolved() {
+    fuzz("template", |input| {
+        let Ok(value) = serde_json::from_slice::<Value>(input) else { return false };
+        let Ok(template) = Template::parse(&value) else { return false };
+        let _ = (template.resolve(&|_| None), template.outline());
+        true
+    });
+}
+
+#[test]
+fn a_filter_is_refused_or_runs_if_it_ends_at_once() {
+    let data = serde_json::json!({"call": {"n": 3, "text": "†x"}, "rows": [1, null, {"a": "b"}]});
+    fuzz("filter", |input| {
+        let Ok(filter) = Filter::compile(&lossy(input)) else { return false };
+        let _ = filter.fields();
+        // Others may never end.
+        if filter.is_immediate() {
+            let _ = filter.run(&data);
+        }
+        true
+    });
+}
+
+#[test]
+fn a_tool_is_refused_or_checks_calls() {
+    fuzz("tool", |input| {
+        let Ok(schema) = serde_json::from_slice::<Value>(input) else { return false };
+        let Ok(tool) = Tool::parse("t", &schema) else { return false };
+        let _ = (tool.check(), tool.stray_paths(), tool.unknown_annotations(), tool.odd_words());
+        let _ = tool.breaches(&serde_json::json!({"id": 1, "fields": {"SUM": "2"}}));
+        let _ = tool.output_breaches(&serde_json::json!([{"id": 1}]));
+        true
+    });
+}
+
+#[test]
+fn a_graph_of_steps_is_refused_or_checked() {
+    fuzz("steps", |input| {
+        let Ok(steps) = serde_json::from_slice::<Steps>(input) else { return false };
+        let _ = (steps.check(|_| true), steps.start.nodes(), steps.start.usual());
+        true
+    });
+}
+
+#[test]
+fn words_numbers_addresses_and_times_are_found_in_any_text() {
+    let consent = ConsentWords::default();
+    fuzz("mention", |input| {
+        let said = lossy(input);
+        let folded = text::folded(&said);
+        let numerals = numbers::numerals(&folded);
+        let _ = (phones::phones(&folded, &numerals), phones::whole_phone(&folded), addresses::addresses(&said));
+        let _ = (consent.consents(&said), consent.only_consents(&said), consent.goes_on(&said));
+        let _ = (names::mentions(&folded, "анна петрова"), text::whole_words(&folded, "a").count(), Time::parse(&said));
+        let words: Vec<_> = text::words(&folded).collect();
+        !words.is_empty()
     });
 }

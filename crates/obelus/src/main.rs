@@ -12,6 +12,11 @@ mod input;
 mod language;
 mod output;
 
+#[cfg(test)]
+#[path = "../../../fuzz/engine.rs"]
+#[allow(dead_code, reason = "each crate uses a part of it")]
+mod fuzz;
+
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 /// Faster than the system's allocator for the many small values of sessions.

@@ -370,4 +370,12 @@ mod tests {
         }
         assert!(check(&json!({"multitask_strategy": "reject", "interrupt_before": []})).is_ok());
     }
+
+    #[test]
+    fn fuzz_the_start_of_a_run_is_refused_or_read() {
+        crate::fuzz::fuzz("langgraph", |input| {
+            let Ok(body) = serde_json::from_slice::<Value>(input) else { return false };
+            check(&body).is_ok() && words_of(&body["input"]).is_ok()
+        });
+    }
 }

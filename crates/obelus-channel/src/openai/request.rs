@@ -86,4 +86,12 @@ mod tests {
             assert!(ChatRequest::read(&body).is_err(), "{wrong}");
         }
     }
+
+    #[test]
+    fn fuzz_a_request_is_refused_or_ends_with_words_of_the_user() {
+        crate::fuzz::fuzz("openai", |input| {
+            let Ok(body) = serde_json::from_slice::<Value>(input) else { return false };
+            ChatRequest::read(&body).is_ok_and(|request| !request.words.trim().is_empty())
+        });
+    }
 }

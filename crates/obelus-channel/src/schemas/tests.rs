@@ -145,3 +145,13 @@ fn messages_and_value_histories_match_their_schemas() {
     assert_eq!(why["because"][0]["params"][0]["from"][0]["what"], "†input.n", "{why}");
     fits::<ValueStory>(&why);
 }
+
+#[test]
+fn fuzz_bodies_of_the_api_are_refused_or_read() {
+    use crate::types::{AnswerBody, NewSession};
+
+    crate::fuzz::fuzz("api", |input| {
+        let _ = (serde_json::from_slice::<AnswerBody>(input), serde_json::from_slice::<NewSession>(input));
+        serde_json::from_slice::<Value>(input).is_ok()
+    });
+}

@@ -306,4 +306,19 @@ mod tests {
         let error = api.call("getMe", &json!({})).await.unwrap_err();
         assert!(matches!(error, ApiError::Network(_)) && !error.to_string().contains("secret"), "{error}");
     }
+
+    #[test]
+    fn fuzz_any_answer_of_the_messenger_is_refused_or_read() {
+        crate::fuzz::fuzz("telegram", |input| {
+            let _ = read_answer(502, input);
+            let Ok(answer) = read_answer(200, input) else { return false };
+            let updates = answer.as_array().cloned().unwrap_or_else(|| vec![answer]);
+            for update in updates.into_iter().filter_map(Update::of) {
+                if let Content::ButtonPress(press) = update.content {
+                    let _ = super::super::action::read_data(&press.data);
+                }
+            }
+            true
+        });
+    }
 }

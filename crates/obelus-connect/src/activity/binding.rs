@@ -262,3 +262,16 @@ impl<'a> Fields<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fuzz_bindings_are_refused_with_a_place_or_bound() {
+        crate::fuzz::fuzz_some("bindings", 500, |input| {
+            let Ok(bindings) = serde_json::from_slice::<Map<String, Value>>(input) else { return false };
+            bind(&bindings, Path::new("/nonexistent/obelus-fuzz")).is_ok()
+        });
+    }
+}

@@ -370,4 +370,15 @@ mod tests {
         assert!(matches!(parts[1], Some(Err(Failure::Portal(_)))));
         assert!(parts[2].is_none());
     }
+
+    #[test]
+    fn fuzz_any_answer_of_a_portal_is_refused_or_read() {
+        let names = ["r0", "r1"].map(str::to_owned);
+        crate::fuzz::fuzz("bitrix24", |input| {
+            let _ = read(503, input);
+            let Ok(answer) = read(200, input) else { return false };
+            let _ = (read_batch(&answer, &names), field(&answer.result, "ID").and_then(|id| whole(Some(id))));
+            true
+        });
+    }
 }

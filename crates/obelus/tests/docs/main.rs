@@ -6,6 +6,7 @@
 mod document;
 mod output;
 mod recipe;
+mod reference;
 mod schemas;
 mod shell;
 
@@ -108,6 +109,7 @@ documents! {
     the_readme_in_russian: "README.ru.md",
     activities: "docs/activities.md",
     agents: "docs/agents.md",
+    the_reference_of_agents: "docs/agent-reference.md",
     benchmarks: "docs/benchmarks.md",
     bitrix24: "docs/bitrix24.md",
     blocks: "docs/blocks.md",

@@ -1,5 +1,6 @@
 //! Saved sessions: show, export, import, fork, pause, prune, and answers from other processes.
 
+mod doubt;
 mod rules;
 
 use std::fs;
@@ -214,72 +215,6 @@ fn sessions_are_listed_with_status_and_agent_and_shown_with_their_history() {
     // Earlier points of the session are shown as they were.
     let early = told(&["sessions", "show", "s", "--at", "2", "--lang", "en"]);
     assert!(!early.contains("approved") && !early.contains("✓ wipe"), "{early}");
-}
-
-#[test]
-fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
-    let harness = Harness::new("doubt");
-    let gate = harness.hold("a");
-    let mut child = harness.begin();
-    harness.wait_for("began-a");
-    assert_eq!(harness.json(&["inbox", "--json"]), json!([]), "a call that is at work is not in doubt");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    fs::remove_file(gate).unwrap();
-    let waiting = harness.json(&["inbox", "--json"]);
-    assert_eq!((&waiting[0]["id"], &waiting[0]["about"]), (&json!("s:q1"), &json!("in_doubt")), "{waiting}");
-    let told = String::from_utf8(harness.does(&["inbox", "--lang", "ru"]).stdout).unwrap();
-    assert!(told.contains("Неизвестно, произошло ли это") && told.contains("obelus answer s:q1 --store"), "{told}");
-    // Reading the inbox changes nothing; the answer reaches the question that opening the session will ask.
-    assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
-    let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
-    assert_eq!(answered.status.code(), Some(3), "{}", words(&answered));
-    let begun = harness.marks().into_iter().filter(|mark| mark == "began-a").count();
-    assert_eq!(begun, 1, "nothing is repeated");
-    assert_eq!(harness.json(&["inbox", "--json"])[0]["about"], "call");
-}
-
-#[test]
-fn a_session_that_was_killed_while_it_read_says_how_to_continue() {
-    let harness = Harness::new("under-way");
-    fs::write(harness.folder.join("plan.yaml"), PLAN.replacen("x-effect: create", "x-effect: read", 1)).unwrap();
-    let gate = harness.hold("a");
-    let mut child = harness.begin();
-    harness.wait_for("began-a");
-    let said = "to continue: obelus plan run plan.yaml --session s --store ";
-    let list = || words(&harness.does(&["sessions", "list", "--lang", "en"]));
-    assert!(!list().contains("to continue"), "it is at work: {}", list());
-    child.kill().unwrap();
-    child.wait().unwrap();
-    fs::remove_file(gate).unwrap();
-    assert!(list().contains(&format!("`s` was interrupted, and nobody works on it now; {said}")), "{}", list());
-    let shown = words(&harness.does(&["sessions", "show", "s", "--lang", "en"]));
-    assert!(shown.contains(said), "{shown}");
-    assert_eq!(harness.run().status.code(), Some(3), "the second step asks");
-    assert!(!list().contains("to continue"), "{}", list());
-}
-
-#[test]
-fn an_effect_whose_result_later_steps_need_is_not_settled_without_it() {
-    let harness = Harness::new("no-result");
-    let gate = harness.hold("a");
-    let mut child = harness.begin();
-    harness.wait_for("began-a");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    fs::remove_file(gate).unwrap();
-    let inbox = String::from_utf8(harness.does(&["inbox", "--lang", "en"]).stdout).unwrap();
-    assert!(inbox.contains("if it happened, later steps need its result: «wipe»"), "{inbox}");
-    let answer = |more: &[&str]| harness.does(&[&["answer", "s:q1", "happened", "--lang", "en"], more].concat());
-    let refused = answer(&[]);
-    assert_eq!(refused.status.code(), Some(2), "{}", words(&refused));
-    assert!(words(&refused).contains("later steps need its result: «wipe». Add --result JSON"), "{}", words(&refused));
-    assert_eq!(harness.json(&["inbox", "--json"])[0]["view"]["result_read_by"], json!(["wipe"]), "nothing is decided");
-    // What is not known is reported, and the dependent step did not run.
-    let answered = answer(&["--result", "null"]);
-    assert_eq!(answered.status.code(), Some(1), "{}", words(&answered));
-    let said = "wipe (id: b, after: †state.a): not run: the result of the step that it needs was not given";
-    assert!(words(&answered).contains(said), "{}", words(&answered));
 }
 
 #[test]

@@ -33,11 +33,16 @@ pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
         }
         body.extend_from_slice(&chunk);
     }
+    result_of(body, json)
+}
+
+/// The result in the body of an answer.
+fn result_of(mut body: Vec<u8>, is_json: bool) -> Result<Value, Failure> {
     mask_bytes(&mut body);
     if body.is_empty() {
         return Ok(Value::Null);
     }
-    let result = if json {
+    let result = if is_json {
         read_json(&body, "the answer")
     } else {
         String::from_utf8(body).map(Value::String).map_err(|_| {
@@ -133,5 +138,13 @@ mod tests {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
             assert_eq!(retry_after(&headers, now), seconds.map(Duration::from_secs), "{text}");
         }
+    }
+
+    #[test]
+    fn fuzz_any_body_of_an_answer_is_refused_or_read() {
+        crate::fuzz::fuzz("http", |input| {
+            let _ = result_of(input.to_vec(), false);
+            result_of(input.to_vec(), true).is_ok()
+        });
     }
 }

@@ -134,4 +134,13 @@ mod tests {
             prop_assert!(said.scopes.iter().all(|scope| is_scope(scope)));
         }
     }
+
+    #[test]
+    fn fuzz_any_challenge_is_read() {
+        crate::fuzz::fuzz("challenge", |input| {
+            let challenge = parse(&crate::fuzz::lossy(input));
+            let _ = challenge.wants_more();
+            true
+        });
+    }
 }

@@ -441,3 +441,12 @@ fn fields<T: serde::de::DeserializeOwned>() -> BTreeSet<&'static str> {
     assert!(read.is_err());
     found
 }
+
+#[test]
+fn fuzz_a_playbook_is_refused_with_a_place_or_answers() {
+    crate::fuzz::fuzz_some("playbook", 500, |input| {
+        let Ok(playbook) = Playbook::parse(Path::new("p.yaml"), &crate::fuzz::lossy(input)) else { return false };
+        let _ = playbook.answer(&asked("order 17"));
+        true
+    });
+}

@@ -84,3 +84,12 @@ fn an_invalid_line_of_a_recording_is_named() {
     let error = Replay::parse(Path::new("r.jsonl"), &text).err().unwrap().to_string();
     assert!(error.starts_with("r.jsonl:3: not an exchange of a recording: missing field"), "{error}");
 }
+
+#[test]
+fn fuzz_a_recording_is_refused_or_replayed() {
+    crate::fuzz::fuzz("recording", |input| {
+        let Ok(replay) = Replay::parse(Path::new("r.jsonl"), &crate::fuzz::lossy(input)) else { return false };
+        let _ = said(&replay, &asked("a"));
+        true
+    });
+}

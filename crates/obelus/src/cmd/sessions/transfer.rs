@@ -168,3 +168,13 @@ pub(super) fn fork_at(store: &SqliteStore, id: &str, new: &str, at: Option<u64>)
     }
     Ok(Exit::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fuzz_an_export_is_refused_with_its_line_or_read() {
+        crate::fuzz::fuzz("export", |input| read_export(input, "export.jsonl").is_ok());
+    }
+}
