@@ -46,7 +46,7 @@ mod who;
 
 #[cfg(test)]
 #[path = "../../../fuzz/engine.rs"]
-#[allow(dead_code, reason = "each crate and each feature uses a part of it")]
+#[expect(dead_code, reason = "each crate and each feature uses a part of it")]
 mod fuzz;
 
 pub use error::ChannelError;

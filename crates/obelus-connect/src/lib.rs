@@ -36,5 +36,4 @@ mod web;
 
 #[cfg(test)]
 #[path = "../../../fuzz/engine.rs"]
-#[allow(dead_code, reason = "each crate and each feature uses a part of it")]
 mod fuzz;

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "seeds are files, and a run may have a time")]
 
 #[path = "../../../fuzz/engine.rs"]
-#[allow(dead_code, reason = "each crate uses a part of it")]
+#[expect(dead_code, reason = "each crate uses a part of it")]
 mod engine;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Fuzz tests of files: agents, requests and plans, and what a store keeps of a session's beginning.
 
 #[path = "../../../fuzz/engine.rs"]
-#[allow(dead_code, reason = "each crate uses a part of it")]
+#[expect(dead_code, reason = "each crate uses a part of it")]
 mod engine;
 
 use std::path::Path;

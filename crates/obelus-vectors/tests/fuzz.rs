@@ -1,7 +1,7 @@
 //! A fuzz test of vectors: a file of cases is refused, or its cases run.
 
 #[path = "../../../fuzz/engine.rs"]
-#[allow(dead_code, reason = "each crate uses a part of it")]
+#[expect(dead_code, reason = "each crate uses a part of it")]
 mod engine;
 
 use std::path::Path;

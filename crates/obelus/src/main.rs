@@ -14,7 +14,7 @@ mod output;
 
 #[cfg(test)]
 #[path = "../../../fuzz/engine.rs"]
-#[allow(dead_code, reason = "each crate uses a part of it")]
+#[expect(dead_code, reason = "each crate uses a part of it")]
 mod fuzz;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};

@@ -106,7 +106,7 @@ impl Scan {
             ',' if opening == '{' => self.begin_part(),
             ';' => self.begin_part(),
             '|' | ',' | '+' | '-' | '*' | '/' | '%' | '=' | '<' | '>' if !matches!(next, Some('=' | '/')) => {
-                self.count()
+                self.count();
             }
             _ => {}
         }
