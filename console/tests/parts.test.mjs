@@ -20,6 +20,9 @@ before(async () => {
   };
   await say('letters', 'answered', 'Nadia from Northwind asks when her pumps arrive');
   await world.api('POST', '/questions/answered:q1/answer', { decision: 'approve' });
+  await say('letters', 'plan', 'Nadia from Northwind asks when her pumps arrive');
+  await say('letters', 'partly', 'Nadia from Northwind asks when her pumps arrive');
+  await world.api('POST', '/questions/partly:q1/answer', { decision: 'approve', only: [0, 1, 2] });
   await say('counts', 'counted', 'zero', 'one', 'three');
   await say('crm', 'fresh');
   await say('signup', 'form', 'Sign Nadia up for the newsletter');
@@ -45,6 +48,11 @@ const PARTS = [
     for (const summary of await page.locator('article summary').all()) await summary.click();
   }],
   ['batch-question', ['s', 'batch', 'chat'], 'article.question', none],
+  ['plan-part', ['s', 'plan', 'chat'], 'article.question', async (page) => {
+    await page.getByRole('checkbox', { name: /^Step 2:/ }).uncheck();
+    await page.getByText('These steps need it, and are left out too: 3, 4.').waitFor();
+  }],
+  ['plan-decided', ['s', 'partly', 'chat'], 'article.question', none],
   ['form-question', ['s', 'form', 'chat'], 'article.question', none],
   ['doubt-question', ['s', 'doubt', 'chat'], 'article.question', none],
   ['plan-node', ['s', 'answered', 'plan'], '.svelte-flow__node, ol li', async (page) => {
