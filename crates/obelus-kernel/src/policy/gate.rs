@@ -268,7 +268,8 @@ impl<'a> Gate<'a> {
         let rules = self.rules_on_origins(proposal);
         let Match { param, from, .. } = &rules.iter().find(|rule| rule.verdict == Ruling::Refuse)?.matching;
         let origins = (proposal.origins)(param.as_deref().map_or(Place::Call, Place::Path))?;
-        let is_named = |tool: &&str| from.as_deref().is_some_and(|from| from == "untrusted" || from.ends_with(tool));
+        let from = from.as_deref()?.trim_start_matches("untrusted:");
+        let is_named = |tool: &&str| from == "untrusted" || from == *tool;
         let sources: Vec<String> = origins.untrusted().filter(is_named).map(str::to_owned).collect();
         let path = param.clone().unwrap_or_default();
         (!sources.is_empty()).then_some(Reason::UntrustedTarget { path, sources })
