@@ -24,6 +24,7 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
     assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
     let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
     assert_eq!(answered.status.code(), Some(3), "{}", words(&answered));
+    assert!(!words(&answered).contains("q1"), "it is answered, not asked: {}", words(&answered));
     let begun = harness.marks().into_iter().filter(|mark| mark == "began-a").count();
     assert_eq!(begun, 1, "nothing is repeated");
     assert_eq!(harness.json(&["inbox", "--json"])[0]["about"], "call");

@@ -37,17 +37,22 @@ pub(crate) enum Begin {
 }
 
 impl Begin {
-    /// The question that a person approves.
-    fn approved_question(&self) -> Option<QuestionId> {
+    /// The question that a person answers, and how.
+    fn decision(&self) -> Option<(&QuestionId, &Decision)> {
         let (Begin::With(input) | Begin::GoingOn(Some(input)) | Begin::Resumed(input)) = self else { return None };
         match input {
-            Input::Decide {
-                question,
-                decision: Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot,
-                ..
-            } => Some(question.clone()),
+            Input::Decide { question, decision, .. } => Some((question, decision)),
             _ => None,
         }
+    }
+
+    /// The question that a person approves.
+    fn approved_question(&self) -> Option<QuestionId> {
+        let starts = |decision: &Decision| {
+            use Decision::{Approve, Consent, DidNot, Edit};
+            matches!(decision, Approve { .. } | Consent { .. } | Edit { .. } | DidNot)
+        };
+        self.decision().filter(|(_, decision)| starts(decision)).map(|(question, _)| question.clone())
     }
 }
 
@@ -164,6 +169,8 @@ struct Watch {
     shown: Shown,
     /// The name under which it is stored, if it is.
     session: Option<String>,
+    /// The question that the command answers. Opening the session may ask it first.
+    decides: Option<QuestionId>,
     interrupt: Signal,
     terminate: Signal,
     times: u32,
@@ -171,6 +178,7 @@ struct Watch {
 
 impl Watch {
     async fn new(handle: SessionHandle, shown: Shown, session: Option<String>, begin: &Begin) -> Result<Self> {
+        let decides = begin.decision().map(|(question, _)| question.clone());
         let words = match begin {
             Begin::With(Input::User { text }) | Begin::GoingOn(Some(Input::User { text })) => Some(text.clone()),
             _ => None,
@@ -186,6 +194,7 @@ impl Watch {
             events,
             shown,
             session,
+            decides,
             interrupt,
             terminate,
             times: 0,
@@ -222,6 +231,11 @@ impl Watch {
     }
 
     fn show(&mut self, event: &EventBody) {
+        if let EventBody::QuestionAsked { question } = event
+            && self.decides.as_ref() == Some(&question.id)
+        {
+            return;
+        }
         self.shown.event(event, &self.look, &mut self.begun, self.session.as_deref());
     }
 
