@@ -20,6 +20,10 @@ before(async () => {
   };
   await say('letters', 'answered', 'Nadia from Northwind asks when her pumps arrive');
   await world.api('POST', '/questions/answered:q1/answer', { decision: 'approve' });
+  await say('letters', 'plan', 'Nadia from Northwind asks when her pumps arrive');
+  await say('letters', 'partly', 'Nadia from Northwind asks when her pumps arrive');
+  await world.api('POST', '/questions/partly:q1/answer', { decision: 'approve', only: [0, 1, 2] });
+  await say('counts', 'counted', 'zero', 'one', 'three');
   await say('crm', 'fresh');
   await say('signup', 'form', 'Sign Nadia up for the newsletter');
   await say('orders', 'doubt', 'Order 12 pumps');
@@ -44,6 +48,11 @@ const PARTS = [
     for (const summary of await page.locator('article summary').all()) await summary.click();
   }],
   ['batch-question', ['s', 'batch', 'chat'], 'article.question', none],
+  ['plan-part', ['s', 'plan', 'chat'], 'article.question', async (page) => {
+    await page.getByRole('checkbox', { name: /^Step 2:/ }).uncheck();
+    await page.getByText('These steps need it, and are left out too: 3, 4.').waitFor();
+  }],
+  ['plan-decided', ['s', 'partly', 'chat'], 'article.question', none],
   ['form-question', ['s', 'form', 'chat'], 'article.question', none],
   ['doubt-question', ['s', 'doubt', 'chat'], 'article.question', none],
   ['plan-node', ['s', 'answered', 'plan'], '.svelte-flow__node, ol li', async (page) => {
@@ -129,6 +138,49 @@ test('a value of the state has its writer, its time, its sources and who approve
   await page.getByPlaceholder('Search the log').fill('approve');
   await page.waitForFunction(() => document.querySelectorAll('.body ol li').length === 1);
   await page.locator('summary').getByText('Decision of a person').waitFor();
+  await page.context().close();
+});
+
+test('the difference of the state between any two points is shown: messages of the user, decisions, the present', async () => {
+  const page = await world.page();
+  await world.open(page, 's', 'counted', 'state');
+  const change = page.locator('.change', { hasText: '†state.counts.c1' }).first();
+  const told = async () => (await change.innerText()).replace(/\s+/g, ' ').trim();
+  const shows = async (words) => {
+    await change.getByText(words.slice(-2), { exact: true }).waitFor();
+    assert.equal(await told(), `changed †state.counts.c1 ${words}`);
+  };
+  await page.getByLabel('Show').selectOption({ label: 'what changed since “one”' });
+  await shows('14 → 15');
+  await page.getByLabel('until').selectOption({ label: '“three”' });
+  await shows('14 → 13');
+  await page.getByLabel('Show').selectOption({ label: 'what changed since “three”' });
+  await shows('13 → 15');
+  await world.open(page, 's', 'answered', 'state');
+  await page.getByLabel('Show').selectOption('0');
+  await page.getByLabel('until').selectOption({ label: 'Decision: approved' });
+  await page.getByText('Nothing has changed in this time.').waitFor();
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
+});
+
+test('failed instances are tried again, and those that were done stay done', async () => {
+  await world.api('POST', '/sessions', { agent: 'rows', id: 'rows', lang: 'en' });
+  await world.api('POST', '/sessions/rows/messages', { text: 'Write to everybody', wait: true });
+  const page = await world.page();
+  await world.open(page, 's', 'rows', 'instances');
+  await page.getByRole('button', { name: 'done 2' }).waitFor();
+  await page.getByText('the address is missing').first().waitFor();
+  await page.getByRole('button', { name: 'Ask the agent to try 1 failed one again' }).click();
+  const words = page.getByLabel('The agent is told these words, and decides what to do again:');
+  await page.waitForFunction(() => document.querySelector('#retry-words')?.value.endsWith('boris'));
+  assert.equal(await words.inputValue(), 'Try again for those that failed: boris');
+  await page.getByRole('button', { name: 'Send to the agent' }).click();
+  await page.locator('.agent').getByText('It is sent now.').waitFor();
+  await page.getByRole('link', { name: 'Instances' }).click();
+  await page.getByRole('button', { name: 'done 3' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: /Ask the agent/ }).count(), 0, 'nothing is left to retry');
+  assert.deepEqual(page.faults, []);
   await page.context().close();
 });
 

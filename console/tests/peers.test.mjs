@@ -71,6 +71,18 @@ test('the log has the tokens and the cost of each step, of each turn and of all'
   assert.deepEqual(await accessibilityFaults(page), []);
 });
 
+test('tokens and cost have room in a narrow window, in Russian and in dark colours', async () => {
+  const narrow = await world.page({ width: 360, height: 740, scheme: 'dark', lang: 'ru' });
+  await world.open(narrow, 's', 'paid', 'log');
+  await narrow.getByRole('button', { name: 'Токены и стоимость' }).click();
+  await narrow.getByText('3 запроса к модели').waitFor();
+  await narrow.getByRole('rowheader', { name: /Thank you/ }).waitFor();
+  if (process.env.OBELUS_SHOTS) await narrow.screenshot({ path: `${process.env.OBELUS_SHOTS}/usage-narrow-dark.png` });
+  assert.equal(await narrow.evaluate(() => document.documentElement.scrollWidth > innerWidth), false);
+  assert.deepEqual(await accessibilityFaults(narrow), []);
+  await narrow.context().close();
+});
+
 test('a second person sees at once that a question was answered in Telegram, and by whom', async () => {
   telegram.say('Change the amount of deal 1 to 100000');
   await world.open(page, 'inbox');

@@ -2,18 +2,21 @@
 
 import type { Schemas } from '../../lib/api';
 import type { Tone } from '../../lib/status';
+import { beginning, visible } from '../../lib/text';
 import { fill } from '../../lib/words.svelte';
 import type { IconName } from '../../parts/Icon.svelte';
 import { words } from './words';
 
 export type SessionEvent = Schemas['SessionEvent'];
 
-/** A message of the user, which begins a turn. */
+/** A message of the user or a decision of a person, before and after which the state can be compared. */
 export interface Moment {
   record: number;
-  at: string | number;
   text: string;
 }
+
+/** The longest text of a moment. */
+const MOST_OF_MOMENT = 40;
 
 /** The record of an event's number, `RECORD-PART`. */
 export function recordOf(event: SessionEvent): number {
@@ -21,7 +24,19 @@ export function recordOf(event: SessionEvent): number {
 }
 
 export function momentsOf(events: SessionEvent[]): Moment[] {
-  return events.flatMap((event) => (event.event === 'user_said' ? [{ record: recordOf(event), at: event.at, text: event.text }] : []));
+  const moments = new Map<number, Moment>();
+  for (const event of events) {
+    const record = recordOf(event);
+    if (moments.has(record)) continue;
+    if (event.event === 'user_said') moments.set(record, { record, text: fill(words.quoted, visible(beginning(event.text, MOST_OF_MOMENT))) });
+    if (event.event === 'question_decided') moments.set(record, { record, text: decisionOf(event.decision) });
+  }
+  return [...moments.values()];
+}
+
+function decisionOf(decision: Schemas['Decision']): string {
+  const name = nameOf(decision);
+  return fill(words.decided, DECISIONS[name]?.() ?? name);
 }
 
 /** One line of the timeline. */
@@ -101,7 +116,7 @@ export function storyOf(events: SessionEvent[], titleOf: (tool: string) => strin
         tell(event, 'wait', 'mark', words.asked, event.question.headline ?? stepsOf(event.question.description, titleOf));
         break;
       case 'question_decided':
-        tell(event, 'check', 'accent', fill(words.decided, DECISIONS[nameOf(event.decision)]?.() ?? nameOf(event.decision)), personOf(event.by), 'before');
+        tell(event, 'check', 'accent', decisionOf(event.decision), personOf(event.by), 'before');
         break;
       case 'question_expired':
         tell(event, 'skip', 'mark', words.expired);

@@ -24,6 +24,7 @@ export const words = table({
   stopped: ['Ход остановлен', 'The turn was stopped'],
   told: ['Пришло событие', 'An event came'],
   rested: ['Ход завершён', 'The turn came to rest'],
+  quoted: ['«{}»', '“{}”'],
   list: ['Что происходило', 'What happened'],
   more: ['Показать дальше', 'Show more'],
   empty: ['Пока ничего не происходило.', 'Nothing has happened yet.'],

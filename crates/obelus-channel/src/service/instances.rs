@@ -1,14 +1,15 @@
 //! The instances of a session: status and errors.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use obelus_kernel::Path;
-use obelus_kernel::session::{CallReport, CallStatus, Session};
-use obelus_runtime::Language;
+use obelus_kernel::session::{CallReport, CallStatus, Outcome, Session};
 use obelus_runtime::people::failure_in_words;
+use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
 use serde_json::Value;
 
-use super::Service;
+use super::{Service, check_id};
 use crate::ChannelError;
 use crate::types::{ErrorGroup, InstanceCall, InstanceFilter, InstanceList, InstanceRow};
 
@@ -16,7 +17,7 @@ use crate::types::{ErrorGroup, InstanceCall, InstanceFilter, InstanceList, Insta
 const MOST_LISTED: usize = 1000;
 const MOST_ERRORS: usize = 50;
 
-/// The status of an instance without calls in the latest turn.
+/// The status of an instance without calls.
 const IDLE: &str = "idle";
 
 impl Service {
@@ -27,16 +28,65 @@ impl Service {
         filter: InstanceFilter,
         wanted: Option<Language>,
     ) -> Result<InstanceList, ChannelError> {
+        check_id(id)?;
+        let name = id.to_owned();
+        let events = self.blocking(move |host| Ok(host.history_after(&name, EventNumber::START)?)).await?;
         let service = self.clone();
-        self.read(id, move |session| list(session, &filter, service.language_of(session, wanted))).await
+        let look = move |session: &Session| {
+            let reports = with_earlier(session.calls(), &events);
+            list(session, &reports, &filter, service.language_of(session, wanted))
+        };
+        self.read(id, look).await
     }
 }
 
-fn list(session: &Session, filter: &InstanceFilter, language: Language) -> InstanceList {
-    let reports = session.calls();
+/// The calls of the latest turn, and for other instances those of the latest turn in which they had some.
+fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> Vec<CallReport> {
+    let mut turn = 0;
+    let mut earlier: BTreeMap<String, (u32, BTreeMap<(u32, u32), CallReport>)> = BTreeMap::new();
+    let mut instances: BTreeMap<(u32, u32), String> = BTreeMap::new();
+    for event in events {
+        match &event.body {
+            EventBody::UserSaid { .. } => turn += 1,
+            EventBody::CallBegan { id, call, .. } => {
+                let (Some(place), Some(name)) = (id.place(), instance_of(call)) else { continue };
+                let (of_turn, calls) = earlier.entry(name.to_owned()).or_default();
+                if *of_turn != turn {
+                    (*of_turn, *calls) = (turn, BTreeMap::new());
+                }
+                let (call, status) = (Arc::clone(call), CallStatus::Running);
+                calls.insert(place, CallReport { place, call, status, error: None });
+                instances.insert(place, name.to_owned());
+            }
+            EventBody::CallEnded { id, outcome } => {
+                let place = id.place().and_then(|place| Some((place, instances.get(&place)?)));
+                let calls = place.and_then(|(place, name)| earlier.get_mut(name)?.1.get_mut(&place));
+                if let Some(report) = calls {
+                    (report.status, report.error) = match outcome {
+                        Outcome::Error(error) => (CallStatus::Failed, serde_json::to_value(error).ok()),
+                        Outcome::Lost { .. } => (CallStatus::Waiting, None),
+                        _ => (CallStatus::Done, None),
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+    for name in reports.iter().filter_map(|report| instance_of(&report.call)) {
+        earlier.remove(name);
+    }
+    reports.extend(earlier.into_values().flat_map(|(_, calls)| calls.into_values()));
+    reports
+}
+
+fn instance_of(call: &Value) -> Option<&str> {
+    call.get("_instance").and_then(Value::as_str)
+}
+
+fn list(session: &Session, reports: &[CallReport], filter: &InstanceFilter, language: Language) -> InstanceList {
     let mut calls: BTreeMap<&str, Vec<&CallReport>> = BTreeMap::new();
-    for report in &reports {
-        if let Some(name) = report.call.get("_instance").and_then(Value::as_str) {
+    for report in reports {
+        if let Some(name) = instance_of(&report.call) {
             calls.entry(name).or_default().push(report);
         }
     }

@@ -323,7 +323,8 @@ fn chosen(question: &Question, only: Option<Vec<usize>>) -> Result<Vec<usize>, R
     let chosen = only.unwrap_or_else(|| open.clone());
     match chosen.iter().find(|index| open.binary_search(index).is_err()) {
         Some(index) => {
-            Err(Refused::new("unknown_call", format!("the question `{}` has no open call with index {index}", question.id)))
+            let text = format!("the question `{}` has no open call with index {index}", question.id);
+            Err(Refused::new("unknown_call", text))
         }
         None => Ok(chosen),
     }

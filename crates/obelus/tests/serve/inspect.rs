@@ -171,6 +171,8 @@ fn instances_are_counted_and_their_errors_grouped() {
     let rest = list(&format!("?limit=2&after={}", first["next"].as_str().unwrap()));
     assert_eq!((rest["rows"].as_array().unwrap().len(), &rest["next"]), (1, &json!(null)), "{rest}");
     assert_eq!(list("?text=VER")["rows"][0]["instance"], "vera");
+    server.say("s", "hello");
+    assert_eq!(list("")["counts"], all["counts"], "a turn without calls changes nothing");
 }
 
 #[test]
