@@ -184,6 +184,35 @@ test('failed instances are tried again, and those that were done stay done', asy
   await page.context().close();
 });
 
+test('the keyboard goes through the page in its order, and what has the focus is in sight and marked', async () => {
+  for (const [width, height] of [[1280, 800], [360, 740]]) {
+    const page = await world.page({ width, height });
+    await world.open(page, 's', 'tour', 'chat');
+    await page.getByRole('button', { name: 'Approve', exact: true }).waitFor();
+    await page.waitForTimeout(300);
+    const seen = [];
+    for (let steps = 0; steps < 60; steps += 1) {
+      await page.keyboard.press('Tab');
+      const now = await page.evaluate(() => {
+        const element = document.activeElement;
+        if (!element || element === document.body) return null;
+        const [box, style] = [element.getBoundingClientRect(), getComputedStyle(element)];
+        const name = element.getAttribute('aria-label') ?? (element.innerText || element.getAttribute('placeholder') || element.tagName).trim();
+        const isMarked = style.outlineStyle !== 'none' || (element.form && getComputedStyle(element.form).outlineStyle !== 'none');
+        return { name: name.split('\n')[0], isMarked, isInSight: box.width > 0 && box.top < innerHeight && box.bottom > 0 && box.left < innerWidth && box.right > 0 };
+      });
+      if (!now || now.name === seen[0]?.name) break;
+      seen.push(now);
+    }
+    const names = seen.map(({ name }) => name);
+    const wanted = ['Skip to the content', ...(width > 1000 ? ['Inbox', 'RU'] : ['Menu']), 'Chat', 'Log', 'Conversation', 'Details', 'Check the record now', 'Approve', 'Edit', 'Deny', 'Message to the agent'];
+    const places = wanted.map((name) => names.findIndex((one) => one.startsWith(name)));
+    assert.ok(places.every((place, index) => place >= 0 && (index === 0 || place > places[index - 1])), `${wanted} in ${names}`);
+    assert.deepEqual(seen.filter(({ isMarked, isInSight }) => !isMarked || !isInSight), []);
+    await page.context().close();
+  }
+});
+
 test('a graph of steps is listed from its start', async () => {
   const page = await world.page();
   await world.open(page, 'agents', 'steps');
