@@ -857,7 +857,7 @@ export interface components {
         };
         /** @description An answer to a question. */
         AnswerBody: {
-            /** @description Indexes of calls; by default all open ones. */
+            /** @description Indexes of calls; by default all open ones. Other calls of a plan are left out of it. */
             only?: number[] | null;
             /** @enum {string} */
             decision: "approve";

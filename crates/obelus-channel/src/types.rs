@@ -398,7 +398,7 @@ pub struct InboxFilter {
 pub enum AnswerBody {
     /// Yes, as it was shown.
     Approve {
-        /// Indexes of calls; by default all open ones.
+        /// Indexes of calls; by default all open ones. Other calls of a plan are left out of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<Vec<usize>>,
     },

@@ -40,13 +40,13 @@ impl Service {
     }
 }
 
-/// The calls of one instance in one turn, by place.
-type InstanceCalls = BTreeMap<(u32, u32), CallReport>;
+/// The calls of one turn, by their places.
+type TurnCalls = BTreeMap<(u32, u32), CallReport>;
 
 /// The calls of the latest turn, and for other instances those of the latest turn in which they had some.
 fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> Vec<CallReport> {
     let mut turn = 0;
-    let mut earlier: BTreeMap<String, (u32, InstanceCalls)> = BTreeMap::new();
+    let mut earlier: BTreeMap<String, (u32, TurnCalls)> = BTreeMap::new();
     let mut instances: BTreeMap<(u32, u32), String> = BTreeMap::new();
     for event in events {
         match &event.body {
@@ -55,7 +55,7 @@ fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> V
                 let (Some(place), Some(name)) = (id.place(), instance_of(call)) else { continue };
                 let (of_turn, calls) = earlier.entry(name.to_owned()).or_default();
                 if *of_turn != turn {
-                    (*of_turn, *calls) = (turn, InstanceCalls::new());
+                    (*of_turn, *calls) = (turn, TurnCalls::new());
                 }
                 let (call, status) = (Arc::clone(call), CallStatus::Running);
                 calls.insert(place, CallReport { place, call, status, error: None });
