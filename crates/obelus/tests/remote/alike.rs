@@ -39,7 +39,7 @@ fn sessions_of_a_server_and_of_a_store_are_shown_alike() {
     let past: Value = serde_json::from_str(&past).unwrap();
     assert_eq!((&past["waiting"], &past["status"]), (&Value::Array(Vec::new()), &"under_way".into()));
     assert_eq!(past["agent"], "desk");
-    office.remote(&["sessions", "show", "nobody"], "", 1);
+    office.remote(&["sessions", "show", "nobody"], "", 2);
 }
 
 #[test]
