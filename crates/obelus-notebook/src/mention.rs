@@ -6,6 +6,7 @@ pub mod addresses;
 mod calendar;
 pub mod consent;
 pub mod decimal;
+mod digit_run;
 mod digits;
 pub mod names;
 pub mod numbers;

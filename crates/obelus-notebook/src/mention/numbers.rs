@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::calendar;
 use super::decimal::Decimal;
+use super::digit_run::{DigitRun, Tail};
 use super::text::{is_free_after, is_free_before, is_joiner, is_of_word};
 
 /// Digits in a folded text, with everything that belongs to the same number.
@@ -58,10 +59,10 @@ impl Numeral {
 /// All digits in a folded text, grouped into numerals.
 pub fn numerals(text: &str) -> Vec<Numeral> {
     let mut found: Vec<Numeral> = Vec::new();
-    let mut from = 0;
+    let (mut from, mut run) = (0, DigitRun::default());
     while let Some(offset) = text[from..].find(|letter: char| letter.is_ascii_digit()) {
-        let first = numeral_at(text, from + offset, found.last());
-        let numeral = with_lesser_parts(text, first);
+        let first = numeral_at(text, from + offset, &mut run, found.last());
+        let numeral = with_lesser_parts(text, &mut run, first);
         from = numeral.end;
         found.push(numeral);
     }
@@ -75,10 +76,10 @@ struct Lexeme<'t> {
     signs: Vec<char>,
 }
 
-fn numeral_at(text: &str, start: usize, before: Option<&Numeral>) -> Numeral {
+fn numeral_at(text: &str, start: usize, run: &mut DigitRun, before: Option<&Numeral>) -> Numeral {
     let lexeme = lexeme_at(text, start);
     let values = values_of(&lexeme, is_negative(text, start));
-    if let Some(end) = phone_end(text, start, &lexeme, !values.is_empty()) {
+    if let Some(end) = phone_end(text, start, run, &lexeme, !values.is_empty()) {
         return Numeral::nothing(start, end);
     }
     let nothing = Numeral::nothing(start, lexeme.end);
@@ -102,7 +103,7 @@ fn numeral_at(text: &str, start: usize, before: Option<&Numeral>) -> Numeral {
 }
 
 /// Adds the lesser parts of a number: `2 млн 300 тыс` and `2 тысячи 500` are one number.
-fn with_lesser_parts(text: &str, mut whole: Numeral) -> Numeral {
+fn with_lesser_parts(text: &str, run: &mut DigitRun, mut whole: Numeral) -> Numeral {
     while let Some(unit) = whole.zeros.map(|zeros| 10_u128.pow(zeros))
         && let [value] = whole.values.as_slice()
         && let Some(sum) = value.count().filter(|sum| sum % unit == 0)
@@ -110,7 +111,7 @@ fn with_lesser_parts(text: &str, mut whole: Numeral) -> Numeral {
         let rest = &text[whole.end..];
         let next = rest.strip_prefix('.').unwrap_or(rest).strip_prefix(' ');
         let Some(next) = next.filter(|next| next.starts_with(|letter: char| letter.is_ascii_digit())) else { break };
-        let part = numeral_at(text, text.len() - next.len(), Some(&whole));
+        let part = numeral_at(text, text.len() - next.len(), run, Some(&whole));
         let [value] = part.values.as_slice() else { break };
         let Some(count) = value.count().filter(|count| *count < unit) else { break };
         let values = std::iter::once(Decimal::from(sum + count)).collect();
@@ -121,13 +122,23 @@ fn with_lesser_parts(text: &str, mut whole: Numeral) -> Numeral {
 
 /// Digits without blanks, and the separators between them.
 fn atom_at(text: &str, start: usize) -> Lexeme<'_> {
+    atom_of(text, start, usize::MAX)
+}
+
+/// At most this many groups of an atom, and the separators between them.
+pub(super) fn first_groups(text: &str, start: usize, most: usize) -> (Vec<&str>, Vec<char>) {
+    let Lexeme { groups, signs, .. } = atom_of(text, start, most);
+    (groups, signs)
+}
+
+fn atom_of(text: &str, start: usize, most: usize) -> Lexeme<'_> {
     let (mut groups, mut signs, mut from) = (Vec::new(), Vec::new(), start);
     loop {
         let end = end_of_digits(text, from);
         groups.push(&text[from..end]);
         let mut rest = text[end..].chars();
         match (rest.next(), rest.next()) {
-            (Some(sign), Some(digit)) if is_glue(sign) && digit.is_ascii_digit() => {
+            (Some(sign), Some(digit)) if groups.len() < most && is_glue(sign) && digit.is_ascii_digit() => {
                 signs.push(sign);
                 from = end + sign.len_utf8();
             }
@@ -162,7 +173,7 @@ fn lexeme_at(text: &str, start: usize) -> Lexeme<'_> {
     lexeme
 }
 
-fn end_of_digits(text: &str, from: usize) -> usize {
+pub(super) fn end_of_digits(text: &str, from: usize) -> usize {
     text[from..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |length| from + length)
 }
 
@@ -283,30 +294,13 @@ fn word_after(text: &str, end: usize) -> &str {
 
 /// The end of the telephone number that starts here: at least nine digits in groups that are not a number, at least
 /// seven after `+`, or groups of three, two and two.
-fn phone_end(text: &str, start: usize, lexeme: &Lexeme<'_>, is_number: bool) -> Option<usize> {
+fn phone_end(text: &str, start: usize, run: &mut DigitRun, lexeme: &Lexeme<'_>, is_number: bool) -> Option<usize> {
     let has_plus = text[..start].trim_end_matches('(').ends_with('+');
-    let (mut lengths, mut only_blanks, mut from) = (Vec::new(), true, start);
-    let end = loop {
-        let atom = atom_at(text, from);
-        if calendar::is_date(&atom.groups, &atom.signs) || calendar::is_time(&atom.groups, &atom.signs) {
-            break text[..from].trim_end_matches([' ', '-', '.', '/', '(', ')']).len();
-        }
-        let end = end_of_digits(text, from);
-        lengths.push(end - from);
-        let rest = &text[end..];
-        let digits = rest.trim_start_matches([' ', '-', '‐', '–', '.', '/', '(', ')']);
-        let signs = &rest[..rest.len() - digits.len()];
-        if signs.is_empty() || signs.chars().count() > 3 || !digits.starts_with(|next: char| next.is_ascii_digit()) {
-            break end;
-        }
-        only_blanks &= signs == " ";
-        from = text.len() - digits.len();
-    };
-    let count: usize = lengths.iter().sum();
-    let is_list = only_blanks && (count > 15 || lengths.iter().any(|length| *length > 4));
-    let in_groups = lengths == [3, 2, 2] || (lengths.len() > 1 && count >= 9 && !is_list);
+    let Tail { groups, digits, first, only_blanks, has_long, end } = run.tail(text, start)?;
+    let is_list = only_blanks && (digits > 15 || has_long);
+    let in_groups = (groups == 3 && first == [3, 2, 2]) || (groups > 1 && digits >= 9 && !is_list);
     let is_whole_number = is_number && end <= lexeme.end;
-    ((has_plus && count >= 7) || (in_groups && !is_whole_number)).then_some(end)
+    ((has_plus && digits >= 7) || (in_groups && !is_whole_number)).then_some(end)
 }
 
 #[cfg(test)]

@@ -181,7 +181,56 @@ fn the_word_before_a_number_is_found_past_blanks_and_signs() {
     }
 }
 
+/// The end of a telephone number, looked for anew at every position.
+fn naive_phone_end(text: &str, start: usize, lexeme: &Lexeme<'_>, is_number: bool) -> Option<usize> {
+    let has_plus = text[..start].trim_end_matches('(').ends_with('+');
+    let (mut lengths, mut only_blanks, mut from) = (Vec::new(), true, start);
+    let end = loop {
+        let atom = atom_at(text, from);
+        if calendar::is_date(&atom.groups, &atom.signs) || calendar::is_time(&atom.groups, &atom.signs) {
+            break text[..from].trim_end_matches([' ', '-', '.', '/', '(', ')']).len();
+        }
+        let end = end_of_digits(text, from);
+        lengths.push(end - from);
+        let rest = &text[end..];
+        let digits = rest.trim_start_matches([' ', '-', '‐', '–', '.', '/', '(', ')']);
+        let signs = &rest[..rest.len() - digits.len()];
+        if signs.is_empty() || signs.chars().count() > 3 || !digits.starts_with(|next: char| next.is_ascii_digit()) {
+            break end;
+        }
+        only_blanks &= signs == " ";
+        from = text.len() - digits.len();
+    };
+    let count: usize = lengths.iter().sum();
+    let is_list = only_blanks && (count > 15 || lengths.iter().any(|length| *length > 4));
+    let in_groups = lengths == [3, 2, 2] || (lengths.len() > 1 && count >= 9 && !is_list);
+    let is_whole_number = is_number && end <= lexeme.end;
+    ((has_plus && count >= 7) || (in_groups && !is_whole_number)).then_some(end)
+}
+
+#[test]
+fn a_long_list_of_digits_is_scanned_once() {
+    // Twice as many groups took four times as long: this would take hours.
+    for group in ["1 ", "12.", "1-", "1 000 ", "+7 "] {
+        assert!(!numerals(&folded(&group.repeat(400_000 / group.len()))).is_empty(), "{group}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn a_run_of_digits_gives_the_same_telephone_numbers_as_a_new_scan(text in "[+(]{0,2}([0-9]{1,5}[ ./:–()-]{0,4}){0,12}") {
+        let mut run = DigitRun::default();
+        let is_start = |at: &usize| !text[..*at].ends_with(|before: char| before.is_ascii_digit());
+        let digits = text.char_indices().filter(|(_, letter)| letter.is_ascii_digit()).map(|(at, _)| at);
+        for start in digits.filter(is_start) {
+            let lexeme = lexeme_at(&text, start);
+            for is_number in [false, true] {
+                let found = phone_end(&text, start, &mut run, &lexeme, is_number);
+                prop_assert_eq!(found, naive_phone_end(&text, start, &lexeme, is_number), "{} at {}", text, start);
+            }
+        }
+    }
+
     #[test]
     fn numerals_are_ordered_and_cover_every_digit(text in "[0-9a-zа-я .,'/:+()–-]{0,40}") {
         let text = folded(&text);
