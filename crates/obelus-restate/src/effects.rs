@@ -17,6 +17,7 @@ use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 
 use crate::live::{LiveError, Sessions};
+use crate::running::RunningEffects;
 use crate::wire::{Effect, Envelope, SESSION};
 
 /// How often a long effect checks whether its turn was stopped elsewhere: at first, and at most.
@@ -26,6 +27,7 @@ const LOOK: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 pub(crate) struct EffectService {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) clock: Clock,
+    pub(crate) running: Arc<RunningEffects>,
 }
 
 // An effect may take as long as its own time limit; the cluster must not give up before.
@@ -42,6 +44,7 @@ impl EffectService {
     #[handler]
     async fn perform(&self, ctx: Context<'_>, effect: Json<Effect>) -> HandlerResult<()> {
         let effect = effect.into_inner();
+        let Some(_running) = self.running.begin() else { return Err("this worker ends: another one continues".into()) };
         // If this fails it is retried: nothing has begun yet.
         let job = self.job(&effect).await?;
         let mut in_doubt = effect.in_doubt;

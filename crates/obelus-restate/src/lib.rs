@@ -15,6 +15,7 @@
 //! | `step` | the changes of one input, as a value |
 //! | `object` | the Virtual Object of a session |
 //! | `effects` | the service that carries out calls and asks models |
+//! | `running` | the running effects of a worker, for its end |
 //! | `live` | sessions in a worker's memory |
 //! | `worker` | the worker process |
 //! | `registration` | the registration of a worker with the cluster |
@@ -27,6 +28,7 @@ mod effects;
 mod live;
 mod object;
 mod registration;
+mod running;
 mod step;
 mod store;
 mod warnings;

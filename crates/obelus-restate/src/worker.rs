@@ -3,18 +3,24 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use obelus_runtime::{Clock, Connector, system_clock};
 use restate_sdk::prelude::{Endpoint, HttpServer};
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::oneshot;
 
 use crate::client::{Cluster, ClusterError};
 use crate::effects::EffectService;
 use crate::live::Sessions;
 use crate::object::SessionObject;
 use crate::registration::Registration;
+use crate::running::RunningEffects;
 use crate::store::RestateStore;
 use crate::warnings::Warnings;
+
+/// How long running effects may take when the worker ends.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Why a worker failed.
 #[derive(Debug, thiserror::Error)]
@@ -84,9 +90,22 @@ impl Worker {
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let Self { listener, cluster, connector, agents, clock, warnings, .. } = self;
         let sessions = Arc::new(Sessions::new(RestateStore::new(cluster), connector, agents, warnings));
+        let running = Arc::new(RunningEffects::default());
         let object = SessionObject(Arc::clone(&sessions));
-        let endpoint = Endpoint::builder().bind(object).bind(EffectService { sessions, clock }).build();
-        HttpServer::new(endpoint).serve_with_cancel(listener, end).await;
+        let effects = EffectService { sessions, clock, running: Arc::clone(&running) };
+        let endpoint = Endpoint::builder().bind(object).bind(effects).build();
+        let (late, is_late) = oneshot::channel();
+        let ended = async move {
+            end.await;
+            if tokio::time::timeout(GRACE, running.end()).await.is_err() {
+                // The server under it would wait once more.
+                let _ = late.send(());
+            }
+        };
+        tokio::select! {
+            () = HttpServer::new(endpoint).serve_with_cancel(listener, ended) => {}
+            Ok(()) = is_late => {}
+        }
     }
 }
 

@@ -33,7 +33,11 @@ async fn version(cluster: &Cluster) -> Version {
 }
 
 async fn version_of(cluster: &Cluster, connector: impl Connector, calls: Arc<AtomicUsize>) -> Version {
-    let worker = Worker::bind(cluster.clone(), connector, "127.0.0.1:0".parse().unwrap()).await.unwrap();
+    version_at("127.0.0.1:0", cluster, connector, calls).await
+}
+
+async fn version_at(at: &str, cluster: &Cluster, connector: impl Connector, calls: Arc<AtomicUsize>) -> Version {
+    let worker = Worker::bind(cluster.clone(), connector, at.parse().unwrap()).await.unwrap();
     let uri = format!("http://{}", worker.address());
     let registration = worker.registration(&uri, false);
     let (end, is_over) = oneshot::channel();
@@ -147,6 +151,41 @@ async fn working_sessions_continue_in_the_new_version_and_repeat_nothing() {
     assert_eq!(before + after, SESSIONS * STEPS, "each effect happened once");
     assert!(after > 0, "the new version worked");
     second.end.send(()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn calls_that_run_in_a_worker_that_ends_are_not_in_doubt() {
+    const SESSIONS: usize = 8;
+    let server = Server::start("ending");
+    let cluster = Cluster::new(&server.ingress, &server.admin).unwrap();
+    let (gate, calls) = (Arc::new(Semaphore::new(0)), Arc::default());
+    let connections = gated(&gate, &calls);
+    let at = format!("127.0.0.1:{}", server::free_ports::<1>()[0]);
+    let first = version_at(&at, &cluster, connections.clone(), Arc::clone(&calls)).await;
+    let store = RestateStore::new(cluster.clone());
+    let host = Host::builder(connections.clone()).store(store.shared()).workers(store.workers()).build();
+    let mut working = Vec::new();
+    for i in 0..SESSIONS {
+        let handle = host.create(&format!("s-{i}"), chain("create", 2)).await.unwrap();
+        handle.run_plan().await.unwrap();
+        working.push(handle);
+    }
+    while calls.load(Ordering::SeqCst) < SESSIONS {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    let _second = version_at(&at, &cluster, connections, Arc::clone(&calls)).await;
+    first.end.send(()).unwrap();
+    // Requests that come meanwhile do not break those that run.
+    for i in 0..4 {
+        host.create(&format!("other-{i}"), chain("create", 1)).await.unwrap();
+    }
+    gate.add_permits(SESSIONS);
+    first.ended.await.unwrap();
+    for handle in &working {
+        assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 2 * SESSIONS, "each effect happened once");
 }
 
 /// A version that cannot connect any session.
