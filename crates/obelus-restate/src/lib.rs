@@ -21,10 +21,12 @@
 //! | `registration` | the registration of a worker with the cluster |
 //! | `warnings` | warnings of a worker about sessions that it cannot open |
 //! | `client` | requests to a Restate cluster |
+//! | `lag` | reading from a node that lags behind |
 //! | `store` | the store of a host in front, and its access to the workers |
 
 mod client;
 mod effects;
+mod lag;
 mod live;
 mod object;
 mod registration;

@@ -159,7 +159,12 @@ impl Sessions {
             return Ok(Some(place));
         }
         drop(place);
-        match self.store.head(id).await?.filter(|head| head.key == key) {
+        let head = self.store.head(id).await?;
+        // A node that lags behind may not have the session yet.
+        if head.is_none() && !self.store.was_removed(id).await? {
+            return Err(LiveError::Unavailable(format!("session {id} is not there yet")));
+        }
+        match head.filter(|head| head.key == key) {
             None => Ok(None),
             Some(head) if head.seq < seq => Err(LiveError::Unavailable(format!("record {seq} is not there yet"))),
             Some(head) => self.at(id, &head).await.map(Some),

@@ -25,6 +25,8 @@ use crate::wire::{
 #[derive(Clone)]
 pub struct RestateStore {
     cluster: Cluster,
+    /// Whether it asks the object of a session before it says that there is none.
+    pub(crate) asks_objects: bool,
 }
 
 /// The highest record number.
@@ -40,7 +42,12 @@ type Rows = BTreeMap<String, String>;
 impl RestateStore {
     /// The sessions of this cluster.
     pub fn new(cluster: Cluster) -> Self {
-        Self { cluster }
+        Self { cluster, asks_objects: true }
+    }
+
+    /// The store of a worker, which does not ask objects.
+    pub(crate) fn of_worker(cluster: Cluster) -> Self {
+        Self { cluster, asks_objects: false }
     }
 
     /// The store, for a host.
@@ -76,7 +83,7 @@ impl RestateStore {
         Ok(rows.into_iter().filter_map(|row| Some((text(&row, "service_key")?, text(&row, "value_utf8")?))).collect())
     }
 
-    async fn value<T: DeserializeOwned>(&self, session: &str, key: &str) -> Result<Option<T>, StoreError> {
+    pub(crate) async fn value<T: DeserializeOwned>(&self, session: &str, key: &str) -> Result<Option<T>, StoreError> {
         let mut rows = self.rows(session, &format!("key = '{}'", key.replace('\'', "''"))).await?;
         rows.remove(key).map(|text| parsed(session, 0, &text)).transpose()
     }
@@ -122,7 +129,7 @@ impl RestateStore {
     }
 
     async fn loaded(&self, session: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
-        let Some(head) = self.head(session).await? else { return Err(StoreError::Unknown(session.to_owned())) };
+        let head = self.known_head(session).await?;
         // Handlers write the record first: records beyond the head are not durable yet.
         let upto = upto.unwrap_or(head.seq).min(head.seq);
         let kept = if after < upto { self.kept(session, after, upto).await? } else { Vec::new() };
@@ -282,7 +289,7 @@ impl Workers for RestateStore {
     fn news<'a>(&'a self, session: &'a str, after: u64) -> WorkersFuture<'a, Result<(Vec<Record>, u64), StoreError>> {
         Box::pin(async move {
             // Usually nothing is new, which one query shows.
-            let Some(head) = self.head(session).await? else { return Err(StoreError::Unknown(session.to_owned())) };
+            let head = self.head_since(session, after).await?;
             if head.seq <= after {
                 return Ok((Vec::new(), head.seq));
             }

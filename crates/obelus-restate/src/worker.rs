@@ -89,7 +89,7 @@ impl Worker {
     /// Serves until `end` completes. Running work then has ten seconds; the rest continues in another worker.
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let Self { listener, cluster, connector, agents, clock, warnings, .. } = self;
-        let sessions = Arc::new(Sessions::new(RestateStore::new(cluster), connector, agents, warnings));
+        let sessions = Arc::new(Sessions::new(RestateStore::of_worker(cluster), connector, agents, warnings));
         let running = Arc::new(RunningEffects::default());
         let object = SessionObject(Arc::clone(&sessions));
         let effects = EffectService { sessions, clock, running: Arc::clone(&running) };

@@ -305,8 +305,15 @@ impl Host {
 
     /// The spec of a session; none if there is no such session.
     pub fn spec(&self, id: &str) -> Result<Option<SessionSpec>, HostError> {
-        let genesis = self.inner.store()?.genesis(id)?;
-        Ok(genesis.map(SessionSpec::from_genesis).transpose()?)
+        match self.inner.genesis(id) {
+            Err(HostError::Store(StoreError::Unknown(_))) => Ok(None),
+            genesis => Ok(Some(SessionSpec::from_genesis(genesis?)?)),
+        }
+    }
+
+    /// Reads from the store, to see whether it answers.
+    pub fn check_store(&self) -> Result<(), HostError> {
+        Ok(self.inner.store()?.genesis("ready").map(drop)?)
     }
 
     /// A copy of a session after a record, or as it is now, for reading only.

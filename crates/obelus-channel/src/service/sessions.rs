@@ -77,7 +77,7 @@ impl Service {
 
     /// Whether the store can be read, with a time limit, so that a load balancer gets an answer in time.
     pub async fn is_ready(&self) -> bool {
-        let read = self.blocking(|host| host.spec("ready").map(drop).map_err(Into::into));
+        let read = self.blocking(|host| host.check_store().map_err(Into::into));
         tokio::time::timeout(READY, read).await.is_ok_and(|read| read.is_ok())
     }
 

@@ -15,7 +15,7 @@ use super::{HostError, Inner};
 use crate::events::{EventBody, EventNumber, SessionEvent};
 use crate::restore::{InputEffects, advance, count_replayed, view_at};
 use crate::spec::SessionSpec;
-use crate::store::{Record, Store, StoreError};
+use crate::store::{Record, Store};
 
 /// The limit of remembered histories.
 const MOST_REMEMBERED: usize = 4;
@@ -35,7 +35,7 @@ impl Inner {
         upto: EventNumber,
     ) -> Result<Vec<Arc<SessionEvent>>, HostError> {
         let store = self.store()?;
-        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let genesis = self.genesis(id)?;
         // The record itself may have more events.
         let first = after.record.saturating_sub(1);
         let place = self.histories.place(id);

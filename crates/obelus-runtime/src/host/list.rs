@@ -4,7 +4,7 @@ use obelus_kernel::session::Question;
 
 use super::{HostError, Inner};
 use crate::spec::SessionSpec;
-use crate::store::{CheckpointData, StoreError};
+use crate::store::CheckpointData;
 use crate::summary::SessionSummary;
 
 impl Inner {
@@ -15,8 +15,7 @@ impl Inner {
         if let Some(summary) = store.summary(id)? {
             return Ok(summary);
         }
-        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-        let spec = SessionSpec::from_genesis(genesis)?;
+        let spec = SessionSpec::from_genesis(self.genesis(id)?)?;
         if store.load(id, 0, Some(1))?.records.is_empty() {
             let summary = SessionSummary::of_new(&spec);
             let rest = CheckpointData { summary: Some(summary.clone()), ..CheckpointData::default() };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Session, Start, Task};
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::{HostError, Inner, Reopened, RulesChange, Slot, rules};
@@ -169,8 +170,7 @@ impl Inner {
         // An ending actor still has the session.
         slot.ended().await;
         let id = slot.id();
-        let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-        let stored = SessionSpec::from_genesis(genesis)?;
+        let stored = SessionSpec::from_genesis(self.genesis(id)?)?;
         let spec = match spec {
             Some(spec) => SessionSpec { key: stored.key, questions_after: stored.questions_after, ..spec },
             None => stored,
@@ -205,9 +205,7 @@ impl Inner {
         }
         slot.ended().await;
         let (store, id) = (self.store()?, slot.id());
-        if store.genesis(id)?.is_none() {
-            return Err(StoreError::Unknown(id.to_owned()).into());
-        }
+        self.genesis(id)?;
         let from = store.snapshot(id)?.map_or(0, |snapshot| snapshot.seq);
         slot.feed().begin(from + store.load(id, from, None)?.records.len() as u64);
         Ok(())
@@ -222,6 +220,17 @@ impl Inner {
         Ok(Opened::restored(restored, journal))
     }
 
+    /// What a session was begun with.
+    pub(super) fn genesis(&self, id: &str) -> Result<Value, HostError> {
+        let store = self.store()?;
+        if let Some(genesis) = store.genesis(id)? {
+            return Ok(genesis);
+        }
+        // A store of several machines may lag behind: loading makes sure whether the session exists.
+        store.load(id, 0, Some(0))?;
+        Ok(store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?)
+    }
+
     pub(super) fn view(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
         let (spec, connections) = self.kept(id)?;
         Ok(view_at(self.store()?, id, &session_factory(id, &spec, &connections), at)?)
@@ -229,8 +238,7 @@ impl Inner {
 
     /// The spec and connections of a stored session.
     fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
-        let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-        let spec = SessionSpec::from_genesis(genesis)?;
+        let spec = SessionSpec::from_genesis(self.genesis(id)?)?;
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);
         Ok((spec, connections))

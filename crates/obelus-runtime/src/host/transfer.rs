@@ -163,7 +163,7 @@ impl Host {
     /// Exports a session.
     pub fn export(&self, id: &str) -> Result<Export, HostError> {
         let store = self.inner.store()?;
-        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let genesis = self.inner.genesis(id)?;
         let created = store.list()?.into_iter().find(|row| row.id == id).map(|row| row.created).unwrap_or_default();
         Ok(Export { id: id.to_owned(), created, genesis, records: self.inner.whole(id)? })
     }
@@ -192,7 +192,7 @@ impl Host {
     /// Forks a session after a record, or as it is now (DUR-6).
     pub fn fork(&self, id: &str, new: &str, at: Option<u64>) -> Result<Forked, HostError> {
         let store = self.inner.store()?;
-        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let genesis = self.inner.genesis(id)?;
         let mut before = self.inner.whole(id)?;
         let records = before.len() as u64;
         let at = at.unwrap_or(records);
@@ -215,7 +215,7 @@ impl Host {
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
-        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let genesis = self.inner.genesis(id)?;
         let spec = SessionSpec::from_genesis(genesis)?;
         let connections = self.inner.connector.resume(&spec, None)?;
         let _lock = store.lock(id)?;

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::agents::asked_of;
 use super::holder::Holder;
 use super::host::{Notices, connector, store_folder};
-use super::remote::server_file::ServerFile;
+use super::remote::server_file::{ServerFile, reachable};
 use crate::cli::{RoleName, Serve, Tokens};
 use crate::language::{Words, chosen, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
@@ -111,7 +111,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         None => server,
     };
     // Programs read this line.
-    output::answer(&format!("http://{}", server.address()));
+    output::answer(&format!("http://{}", reachable(server.address())));
     tell_start(&server, is_first, &token_file, phrases);
     // Other processes reach the sessions through this one.
     let server_file = ServerFile::write(&folder, server.address(), &token_file)?;
@@ -201,12 +201,12 @@ fn traces(collector: &str, with_content: bool) -> Result<Traces> {
 
 fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {
     let words = &phrases.serving;
-    let address = format!("http://{}/api/", server.address());
-    output::note(&fill(words.listens, &[&format!("{BOLD}{address}{BOLD:#}")]));
+    let address = reachable(server.address());
+    output::note(&fill(words.listens, &[&format!("{BOLD}http://{address}/api/{BOLD:#}")]));
     // Without its token's file the console asks for one.
     let link = obelus_channel::tokens::secret_of(token_file).and_then(|token| server.link(token));
     let link = link.map_or_else(|_| String::new(), |code| format!("#code={}", code.expose()));
-    output::note(&fill(words.console, &[&format!("{BOLD}http://{}/{link}{BOLD:#}", server.address())]));
+    output::note(&fill(words.console, &[&format!("{BOLD}http://{address}/{link}{BOLD:#}")]));
     let token_file = output::visible(&token_file.display().to_string());
     let phrase = if is_first { words.first_token } else { words.token };
     output::note(&format!("{DIM}{}{DIM:#}", fill(phrase, &[&token_file])));

@@ -1,4 +1,4 @@
-//! The compose recipe of docs/scaling.md: its commands exist, and its services find each other.
+//! The compose recipe, `deploy/`: docs/scaling.md shows it, its commands exist, and its services find each other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,14 @@ use std::process::Command;
 use obelus_runtime::files::read_document;
 use serde_json::{Map, Value};
 
+/// A file of the repository.
+fn file(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+}
+
 /// The services of the recipe.
 fn services() -> Map<String, Value> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scaling.md");
-    let text = fs::read_to_string(file).unwrap();
-    let recipe = text.split("```yaml\n").find(|block| block.contains("\nservices:\n")).expect("a compose file");
-    let recipe = recipe.split("```").next().unwrap();
-    let document = read_document(Path::new("compose.yaml"), recipe).unwrap();
+    let document = read_document(Path::new("compose.yaml"), &file("deploy/compose.yaml")).unwrap();
     let volumes = document["volumes"].as_object().unwrap();
     let services = document["services"].as_object().unwrap().clone();
     for mount in services.values().filter_map(|service| service["volumes"].as_array()).flatten() {
@@ -22,6 +23,28 @@ fn services() -> Map<String, Value> {
         assert!(source.starts_with("./") || volumes.contains_key(source), "there is no volume {source}");
     }
     services
+}
+
+#[test]
+fn the_document_shows_the_files_of_the_compose_recipe_as_they_are() {
+    let document = file("docs/scaling.md");
+    for (language, path) in [("dockerfile", "deploy/Dockerfile"), ("yaml", "deploy/compose.yaml")] {
+        let shown = format!("```{language}\n{}```\n", file(path));
+        assert!(document.contains(&shown), "docs/scaling.md shows another {path}");
+    }
+}
+
+#[test]
+fn the_services_of_the_compose_recipe_end_before_those_that_they_need() {
+    let services = services();
+    for (name, needs) in [("front", vec!["workers"]), ("workers", vec!["n1", "n2", "n3"])] {
+        assert_eq!(services[name]["depends_on"], Value::from(needs));
+        assert_eq!(services[name]["init"], true, "{name}: processes that activities leave behind are collected");
+    }
+    // A node ends within 60 seconds, a worker within 10, the front within three times its `--grace` of 10.
+    for (name, seconds) in [("n1", "70s"), ("n2", "70s"), ("n3", "70s"), ("workers", "15s"), ("front", "40s")] {
+        assert_eq!(services[name]["stop_grace_period"], seconds, "{name}");
+    }
 }
 
 fn words(service: &Value) -> Vec<&str> {

@@ -22,8 +22,7 @@ pub(in crate::cmd) struct ServerFile(PathBuf);
 impl ServerFile {
     /// Writes the server's address.
     pub(in crate::cmd) fn write(folder: &Path, address: SocketAddr, token_file: &Path) -> std::io::Result<Self> {
-        let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
-        let address = format!("http://{}", SocketAddr::new(host, address.port()));
+        let address = format!("http://{}", reachable(address));
         let token_file = token_file.canonicalize().unwrap_or_else(|_| token_file.to_owned());
         let path = folder.join(FILE);
         let _ = fs::remove_file(&path);
@@ -41,6 +40,13 @@ impl Drop for ServerFile {
     }
 }
 
+/// The address of a server for programs of this machine. One that listens at all addresses (`0.0.0.0`) refuses requests to
+/// that name.
+pub(in crate::cmd) fn reachable(address: SocketAddr) -> SocketAddr {
+    let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
+    SocketAddr::new(host, address.port())
+}
+
 /// The address and token of a store's server. The file of a killed server is ignored, because its port may be reused.
 pub(super) fn find(folder: &Path) -> Option<(String, Secret)> {
     let file: Value = serde_json::from_str(&read_text(&folder.join(FILE)).ok()?).ok()?;
@@ -51,4 +57,18 @@ pub(super) fn find(folder: &Path) -> Option<(String, Secret)> {
     }
     let token = read_text(Path::new(file["token_file"].as_str()?)).ok()?;
     Some((file["address"].as_str()?.to_owned(), Secret::new(token.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_listens_everywhere_is_named_by_an_address_that_it_answers() {
+        for (listens, named) in
+            [("0.0.0.0:8321", "127.0.0.1:8321"), ("[::]:80", "127.0.0.1:80"), ("10.0.0.1:8321", "10.0.0.1:8321")]
+        {
+            assert_eq!(reachable(listens.parse().unwrap()).to_string(), named);
+        }
+    }
 }
