@@ -57,6 +57,7 @@ const TOKEN = '123456:AAbb_cc-dd';
 export class Telegram {
   #updates = [];
   #messages = new Map();
+  #pressed = new Set();
 
   static async start(user) {
     const telegram = new Telegram();
@@ -105,12 +106,13 @@ export class Telegram {
     this.#update({ message: { message_id: 5000, from: this.#from, chat: { id: this.user, type: 'private' }, text } });
   }
 
-  /** Presses a button of the bot's cards, when there is one with these words. */
+  /** Presses a button of a card that was not pressed before, when there is one with these words: the bot takes buttons away late. */
   async press(words) {
     for (const end = Date.now() + PATIENCE; Date.now() < end; await new Promise((done) => setTimeout(done, 100))) {
       for (const [number, message] of this.#messages) {
         const button = message.reply_markup?.inline_keyboard?.flat().find((one) => one.text.includes(words));
-        if (!button) continue;
+        if (!button || this.#pressed.has(number)) continue;
+        this.#pressed.add(number);
         const message_ = { message_id: number, chat: { id: this.user, type: 'private' } };
         this.#update({ callback_query: { id: '7', from: this.#from, message: message_, data: button.callback_data } });
         return;
