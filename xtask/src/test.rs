@@ -15,7 +15,8 @@ pub(crate) fn run(long: bool) -> Result<()> {
     connectors()?;
     console::run()?;
     console::check()?;
-    step("tests", &mut cargo(&["test", "--workspace", "--features", ENGINES]))?;
+    // All failing tests are named, not only those of the first program.
+    step("tests", &mut cargo(&["test", "--workspace", "--features", ENGINES, "--no-fail-fast"]))?;
     vectors()?;
     if long {
         let mut properties = cargo(&["test", "--package", "obelus-notebook", "--test", "properties"]);
