@@ -26,7 +26,7 @@
 //! |---|---|
 //! | `input`, `output`, `ids`, `solution` | inputs and outputs |
 //! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
-//! | `calls`, `freeze`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
+//! | `calls`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions |
 //! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects |
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
@@ -49,7 +49,6 @@ mod edit_plan;
 mod eliciting;
 mod flow;
 mod follow_up;
-mod freeze;
 mod graph_run;
 mod grounds;
 mod happened;

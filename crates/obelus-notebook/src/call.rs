@@ -1,5 +1,6 @@
 //! Calls: the model's proposals, parsed with the definition of their tool.
 
+pub mod freeze;
 pub mod identity;
 mod read;
 

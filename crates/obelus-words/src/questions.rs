@@ -127,6 +127,9 @@ phrases! {
         may_have_happened:
             "такой же вызов, возможно, уже сделан: никто не сказал, произошло ли это; «да» может сделать это второй раз",
             "the same call may have happened before: nobody said whether it did; a yes may do it twice";
+        denied_in_plan:
+            "такой же вызов был отклонён вместе с планом или исключён из него",
+            "the same call was denied with a plan, or left out of it";
         interrupted:
             "работа прервалась, и неизвестно, было ли это сделано",
             "the work was interrupted, and it is not known whether this happened";

@@ -52,6 +52,8 @@ pub enum Reason {
     Happened(String),
     /// The same call may have happened: the question about it was not answered in time.
     MayHaveHappened,
+    /// The same call was denied with a plan, or left out of it.
+    DeniedInPlan,
     /// When the call in doubt was started.
     Started(Time),
     /// A standing consent covers it (ASK-9).
@@ -100,6 +102,7 @@ impl fmt::Display for Reason {
             Reason::MayHaveHappened => f.write_str(
                 "the same call may have happened before, and nobody said whether it did; a yes may repeat it",
             ),
+            Reason::DeniedInPlan => f.write_str("the same call was denied with a plan, or left out of it"),
             Reason::Started(time) => write!(f, "it was started at {time}, and may still be at work"),
             Reason::Listed(Ruling::Allow) => f.write_str("the policy allows it"),
             Reason::Listed(Ruling::Confirm) => f.write_str("the policy asks for it"),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::freeze::frozen_call;
 use super::ids::{QuestionNumber, Routed};
 use super::inbox::AskedCall;
 use super::input::Decision;
@@ -18,6 +17,7 @@ use super::state_projection::plain;
 use super::turn::Phase;
 use super::{Refused, Session};
 use crate::call::Call;
+use crate::call::freeze::frozen_call;
 use crate::fold::Method;
 use crate::path::Path;
 use crate::schema;
@@ -313,7 +313,7 @@ impl Session {
     }
 
     /// The hash that a decision about a proposal without references is bound to.
-    fn hash_of_proposal(&self, proposal: &Value) -> String {
+    pub(super) fn hash_of_proposal(&self, proposal: &Value) -> String {
         let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.memory.context);
         call.keep_result();
         let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();

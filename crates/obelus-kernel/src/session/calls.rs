@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::freeze::{add_metas, filled, fit, frozen_call, refilled, whole_proposal};
 use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Limit, Outcome};
 use super::output::{Start, Task};
@@ -13,6 +12,7 @@ use super::solve::brings_output;
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
 use crate::call::Call;
+use crate::call::freeze::{add_metas, filled, fit, frozen_call, refilled, whole_proposal};
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;

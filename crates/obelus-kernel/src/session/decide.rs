@@ -26,13 +26,17 @@ impl Session {
         self.must_be_as_shown(number, &decision, digest)?;
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
         let (steps, was_at_rest) = (self.steps_of_question(number), self.turn.is_at_rest());
+        let is_edit = question.about == About::Plan && matches!(decision, Decision::Edit { .. });
         match question.about {
             _ if question.elicitation.is_some() => self.decide_elicitation(number, decision, by),
             About::Call | About::Plan => self.decide_about_calls(number, decision, by),
             About::InDoubt => self.decide_about_doubt(number, decision, by),
             About::Input => self.decide_about_input(number, decision, by),
         }?;
-        self.note_decision(&steps, was_at_rest);
+        // An edited plan is not decided yet: the model is asked after that.
+        if !(is_edit && self.settings.guards_plans) {
+            self.note_decision(&steps, was_at_rest);
+        }
         Ok(())
     }
 
@@ -145,17 +149,40 @@ impl Session {
         self.end_question(number, QuestionStatus::Approved, by, None);
         let decision = if left_out.is_empty() { "approved" } else { "approved in part" };
         self.tell_decision(json!({"about": "plan", "decision": decision}));
+        let (wanted, unwanted): (Vec<_>, Vec<_>) =
+            calls.iter().cloned().enumerate().partition(|(i, _)| chosen.contains(i));
+        self.note_left_out(&unwanted.into_iter().map(|(_, call)| call).collect::<Vec<_>>());
+        self.forget_unwanted(&wanted.into_iter().map(|(_, call)| call).collect::<Vec<_>>());
         self.turn.reopen();
         let step = self.scheduler.next_step();
         self.start_step(&calls, trigger, manner);
-        let count = self.scheduler.step(step).map_or(0, |step| step.jobs.len());
-        for at in (0..count).map(|job| JobRef::new(step, job)) {
-            let job = self.scheduler.job(at);
-            if left_out.contains(&job.call) && !job.status.is_final() {
-                self.drop_denied(at, reason);
-            }
-        }
+        self.drop_left_out(step, &left_out, reason);
         Ok(())
+    }
+
+    /// The same calls are ignored from now on (ASK-3), and the same effects need a person.
+    fn note_left_out(&mut self, calls: &[Arc<Value>]) {
+        for call in calls.iter().filter(|_| self.settings.guards_plans) {
+            self.inbox.note_denial(self.hash_of_proposal(call), self.memory.context.length());
+        }
+        self.note_unwanted(calls);
+    }
+
+    /// Drops the jobs of calls that are left out, and those that read a value of which these would write a part.
+    fn drop_left_out(&mut self, step: u32, left_out: &[usize], reason: &str) {
+        let count = self.scheduler.step(step).map_or(0, |step| step.jobs.len());
+        loop {
+            let is_dropped = |at: &JobRef| {
+                let (job, step) = (self.scheduler.job(*at), self.scheduler.step_of(*at));
+                let reads_part = || self.settings.guards_plans && step.reads_part_of_denied(at.index());
+                !job.status.is_final() && (left_out.binary_search(&job.call).is_ok() || reads_part())
+            };
+            let dropped: Vec<JobRef> = (0..count).map(|job| JobRef::new(step, job)).filter(is_dropped).collect();
+            if dropped.is_empty() {
+                return;
+            }
+            dropped.into_iter().for_each(|at| self.drop_denied(at, reason));
+        }
     }
 
     fn decide_about_doubt(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
@@ -237,6 +264,9 @@ impl Session {
         let dropped = self.inbox.decide_calls(number, indexes, false, ruled);
         self.turn.reopen();
         if is_plan {
+            let calls =
+                self.inbox.get(number).map(|question| question.calls.iter().map(|asked| Arc::clone(&asked.call)));
+            self.note_unwanted(&calls.into_iter().flatten().collect::<Vec<_>>());
             let error = json!({"code": "plan_denied", "message": reason});
             self.transcript.note_plan_denied(error.clone());
             self.transcript.tell_error(error_data(Value::Null, error));

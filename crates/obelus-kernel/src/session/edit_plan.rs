@@ -42,6 +42,8 @@ impl Session {
         let before: Vec<Arc<Value>> = question.calls.iter().map(|asked| Arc::clone(&asked.call)).collect();
         let (manner, before_reading, reasons) = (question.manner, question.before_reading, question.reasons.clone());
         self.end_question(number, QuestionStatus::Answered, by, Some("changed: another question is about the outcome"));
+        let removed: Vec<Arc<Value>> = before.iter().filter(|call| !calls.contains(call)).cloned().collect();
+        self.note_unwanted(&removed);
         self.memory.remember(Message::Plan(Plan { calls: calls.clone(), mode: PlanMode::Lazy }));
         let is_own = |index: usize, name: &str| {
             let unchanged = |call: &Arc<Value>| call.get(name) == calls[index].get(name);

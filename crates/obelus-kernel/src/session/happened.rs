@@ -1,9 +1,13 @@
-//! Effects that happened, or may have, and of which no result was kept: the same call again needs a person (DUR-4).
+//! Effects that need a person from now on: those that happened, or may have, and of which no result was kept (DUR-4), and
+//! those that were denied with a plan or left out of it (ASK-3).
+
+use std::sync::Arc;
 
 use super::Session;
 use super::ids::JobRef;
 use super::input::CallError;
 use super::memory::Failure;
+use crate::call::freeze::frozen_call;
 use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::policy::Reason;
@@ -48,21 +52,48 @@ impl Session {
         }
     }
 
+    /// Records calls of a plan that were denied or left out.
+    pub(super) fn note_unwanted(&mut self, calls: &[Arc<Value>]) {
+        for proposal in calls.iter().filter(|_| self.settings.guards_plans) {
+            let call = Call::read(proposal, &self.memory.context).0;
+            if call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read) {
+                self.inbox.note_happened(self.effect_of(&call, &proposed(&call)), Reason::DeniedInPlan);
+            }
+        }
+    }
+
+    /// A person approves calls of a plan, whatever was decided about the same calls before.
+    pub(super) fn forget_unwanted(&mut self, calls: &[Arc<Value>]) {
+        for proposal in calls.iter().filter(|_| self.settings.guards_plans) {
+            self.inbox.forget_denial(&self.hash_of_proposal(proposal));
+            let call = Call::read(proposal, &self.memory.context).0;
+            let effect = self.effect_of(&call, &proposed(&call));
+            if self.inbox.happened(&effect) == Some(&Reason::DeniedInPlan) {
+                self.inbox.forget_happened(&effect);
+            }
+        }
+    }
+
     /// The result of a call was kept, so the next one is judged like any other.
     pub(super) fn forget_happened(&mut self, at: JobRef) {
-        if self.inbox.has_happened()
-            && let Some(effect) = self.unrepeatable_effect(at)
-        {
+        if !self.inbox.has_happened() || !self.has_effect(at) {
+            return;
+        }
+        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
+        let call = Arc::clone(self.scheduler.call(at));
+        for effect in [self.effect_of(&call, &frozen), self.effect_of(&call, &proposed(&call))] {
             self.inbox.forget_happened(&effect);
         }
     }
 
-    /// Why a person must be asked before this call, if the same one happened without a result, or may have.
+    /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was not
+    /// approved in a plan. There it had the references of its proposal.
     pub(super) fn happened_before(&self, call: &Call, frozen: &Value) -> Option<Reason> {
         if !self.inbox.has_happened() {
             return None;
         }
-        self.inbox.happened(&self.effect_of(call, frozen)).cloned()
+        let found = |frozen: &Value| self.inbox.happened(&self.effect_of(call, frozen)).cloned();
+        found(frozen).or_else(|| found(&proposed(call)).filter(|why| *why == Reason::DeniedInPlan))
     }
 
     /// Whether a call acts on the world through an activity. A delegate's calls are judged one by one.
@@ -86,4 +117,10 @@ impl Session {
         };
         hash(&self.constants.id, frozen, is_other)
     }
+}
+
+/// A call with its references as proposed.
+fn proposed(call: &Call) -> Value {
+    let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
+    frozen_call(call, Value::Object(params), None)
 }

@@ -56,7 +56,7 @@ pub(super) struct Inbox {
     pub(super) answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
     written: Vec<String>,
-    /// Effects that happened, or may have, and of which no result was kept: why the same one needs a person.
+    /// Effects that need a person: why. They happened, or may have, without a result, or were not approved in a plan.
     happened: BTreeMap<String, Reason>,
 }
 
@@ -298,7 +298,7 @@ impl Inbox {
         self.all.is_empty() && self.denied.is_empty()
     }
 
-    /// Records an effect that happened, or may have, without a result.
+    /// Records why an effect needs a person from now on.
     pub(super) fn note_happened(&mut self, effect: String, why: Reason) {
         self.happened.insert(effect, why);
     }
@@ -308,7 +308,7 @@ impl Inbox {
         !self.happened.is_empty()
     }
 
-    /// Why this effect needs a person, if it happened or may have.
+    /// Why this effect needs a person, if it does.
     pub(super) fn happened(&self, effect: &str) -> Option<&Reason> {
         self.happened.get(effect)
     }

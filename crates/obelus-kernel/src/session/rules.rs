@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::freeze::fitted;
 use super::ids::JobRef;
 use super::inbox::{About, AskedCall, QuestionStatus, SessionReason};
 use super::settings::Settings;
 use super::{Mode, Session};
+use crate::call::freeze::fitted;
 use crate::message::Message;
 use crate::policy::{Ruling, Verdict};
 

@@ -152,6 +152,10 @@ pub struct Settings {
     /// people's answers are held against the tool. Older sessions replay without it.
     #[serde(default)]
     pub guards_effects: bool,
+    /// Whether calls that were denied with a plan, or left out of it, need a person later, and an edited plan is decided
+    /// before the model is asked. Older sessions replay without it.
+    #[serde(default)]
+    pub guards_plans: bool,
 }
 
 impl Default for Settings {
@@ -189,14 +193,15 @@ impl Default for Settings {
             orders_rows: true,
             denials_are_trusted: true,
             guards_effects: true,
+            guards_plans: true,
         }
     }
 }
 
 impl Settings {
     /// Settings that are on in new sessions, and off in those that began before the settings existed.
-    pub const OF_NEW_SESSIONS: [&str; 5] =
-        ["expands_rows", "guards_names", "orders_rows", "denials_are_trusted", "guards_effects"];
+    pub const OF_NEW_SESSIONS: [&str; 6] =
+        ["expands_rows", "guards_names", "orders_rows", "denials_are_trusted", "guards_effects", "guards_plans"];
 
     /// Seconds until the reminder of a question: never in the first half of its time.
     pub(super) fn remind_after(&self) -> Option<u64> {

@@ -29,6 +29,7 @@ mod limits;
 mod observations;
 mod order;
 mod pictures;
+mod plan_denials;
 mod plan_graph;
 mod plans;
 mod questions;

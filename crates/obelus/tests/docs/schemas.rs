@@ -66,8 +66,15 @@ const REQUEST: [(&str, &str); 4] = [
 ];
 
 /// Settings for versions and commands, not for files.
-const INTERNAL: [&str; 6] =
-    ["persistent", "expands_rows", "guards_names", "orders_rows", "denials_are_trusted", "guards_effects"];
+const INTERNAL: [&str; 7] = [
+    "persistent",
+    "expands_rows",
+    "guards_names",
+    "orders_rows",
+    "denials_are_trusted",
+    "guards_effects",
+    "guards_plans",
+];
 
 fn schema(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);

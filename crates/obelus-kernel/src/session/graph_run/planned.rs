@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::call::freeze::{filled, fitted};
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Provenance;
-use crate::session::freeze::{filled, fitted};
 use crate::session::{Session, error_data, fault_data};
 use obelus_notebook::steps::StepNode;
 

@@ -321,6 +321,15 @@ impl Step {
         awaits_input
     }
 
+    /// Whether the job reads a value of which a denied job would have written a part.
+    pub(crate) fn reads_part_of_denied(&self, job: usize) -> bool {
+        self.graph.edges_into(job).iter().any(|edge| {
+            let feeder = &self.jobs[edge.from];
+            let writes = |path| self.calls[feeder.call].all_writes().any(|written| written.covers(path));
+            feeder.status == Status::Denied && !writes(&edge.path)
+        })
+    }
+
     /// Whether the job reads something that another call of this step has yet to bring, including scopes.
     pub(crate) fn awaits_input(&self, job: usize, context: &Context) -> bool {
         let call = self.call(job);

@@ -13,7 +13,7 @@ use crate::schema::without_nulls;
 use crate::tool::Tool;
 
 /// The call as an activity and a person see it.
-pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
+pub fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     let Value::Object(mut fields) = params else { return params };
     fields.shift_insert(0, "_tool".to_owned(), call.tool_name().into());
     add_metas(&mut fields, call, instance);
@@ -21,7 +21,7 @@ pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) ->
 }
 
 /// The tool and the parameters with their values; none if a value is missing.
-pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Map<String, Value>> {
+pub fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Map<String, Value>> {
     // Most calls have two meta-properties: their tool and the path of the result.
     let mut fields = Map::with_capacity(call.params.len() + 2);
     fields.insert("_tool".to_owned(), call.tool_name().into());
@@ -33,7 +33,7 @@ pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Va
 
 /// Validates the first parameters of a call, which follow its tool, against the tool's schema. Names inside values of
 /// references are normalised to the declared ones.
-pub(super) fn fit(fields: &mut Map<String, Value>, params: usize, tool: &Tool, context: &Context) -> Result<(), Fault> {
+pub fn fit(fields: &mut Map<String, Value>, params: usize, tool: &Tool, context: &Context) -> Result<(), Fault> {
     if let Some(respelled) = context.respelled(fields, tool)? {
         *fields = respelled;
     }
@@ -54,7 +54,7 @@ pub(super) fn fit(fields: &mut Map<String, Value>, params: usize, tool: &Tool, c
 
 /// The parameters as the tool accepts them. An unaccepted null of an optional parameter means that it is absent
 /// (TOOL-8).
-pub(super) fn fitted(params: Value, tool: &Tool) -> Result<Value, Fault> {
+pub fn fitted(params: Value, tool: &Tool) -> Result<Value, Fault> {
     if tool.breaches(&params).is_empty() {
         return Ok(params);
     }
@@ -66,7 +66,7 @@ pub(super) fn fitted(params: Value, tool: &Tool) -> Result<Value, Fault> {
 }
 
 /// A complete proposal with the values of its parameters.
-pub(super) fn refilled<'a>(
+pub fn refilled<'a>(
     raw: &Map<String, Value>,
     call: &Call,
     read: &impl Fn(&Path) -> Option<Cow<'a, Value>>,
@@ -80,7 +80,7 @@ pub(super) fn refilled<'a>(
 
 /// The fields of a proposal, if they are exactly those of the frozen call, in order: the tool, the parameters, and
 /// the result's path as text. Then they need not be rebuilt.
-pub(super) fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Option<&'a Map<String, Value>> {
+pub fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Option<&'a Map<String, Value>> {
     let raw = call.raw.as_object().filter(|raw| raw.len() == call.params.len() + 2)?;
     let mut names = raw.keys().map(String::as_str);
     let is_whole = names.next() == Some("_tool")
@@ -95,7 +95,7 @@ pub(super) fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Opti
 }
 
 /// Adds the other fields that an activity and a person see.
-pub(super) fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
+pub fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
     let asides = call.asides.iter().flat_map(|asides| asides.iter());
     fields.extend(asides.map(|(name, value)| (name.clone(), value.clone())));
     for chosen in ["_delegate", "_activity"] {
