@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::files::{AgentCatalogue, ImageStore};
 use obelus_runtime::people::refused_in_words;
-use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore};
+use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore, Store};
 
 use super::agents;
 use super::faults::must_be_sound;
@@ -178,11 +178,14 @@ pub(crate) fn on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     done
 }
 
-/// The input, unless the journal ends with the same input in progress: then it is a repetition of the command. Once
-/// that is done, it is a new message.
+/// The input, unless the command is repeated. A message is, if the journal ends with it in progress; once that is done,
+/// it is a new message. Without a message, a command only begins a session: later it shows how things stand.
 fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
-    let is_said = store.last_turn_input(handle.id())?.as_ref() == Some(&input);
-    let is_echo = is_said && (handle.reopened().under_way > 0 || !matches!(input, Input::User { .. }));
+    let is_last = store.last_turn_input(handle.id())?.as_ref() == Some(&input);
+    let is_echo = match input {
+        Input::User { .. } => is_last && handle.reopened().under_way > 0,
+        _ => is_last || store.load(handle.id(), 0, Some(1))?.records.first().is_some_and(|first| *first.input == input),
+    };
     Ok(Some(input).filter(|_| !is_echo))
 }
 

@@ -1,5 +1,6 @@
 //! Saved sessions: show, export, import, fork, pause, prune, and answers from other processes.
 
+mod again;
 mod doubt;
 mod rules;
 
