@@ -226,6 +226,8 @@ impl SessionObject {
             sum: before.map(|kept| kept.sum).unwrap_or_default(),
             rest: Some(head.rest).filter(|rest| *rest < from).unwrap_or_default(),
             parked: 0,
+            // Results of calls that were removed, and workers that still have them in memory, are of the old key.
+            key: key_after_cut(&head),
             ..head.clone()
         };
         let place = match self.0.at(ctx.key(), &cut).await {
@@ -403,6 +405,12 @@ fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> Answer {
             refused("id_reused", format!("the id `{id}` was used for another input, with record {seq}: use a new id"))
         }
     }
+}
+
+/// The key of a session after records of this head were removed.
+fn key_after_cut(head: &Head) -> String {
+    let drawn = head.key.split('.').next().unwrap_or_default();
+    format!("{drawn}.{}", head.sum.as_str())
 }
 
 #[cfg(test)]

@@ -101,6 +101,10 @@ pub(crate) struct Timer {
 pub(crate) struct Checksum(String);
 
 impl Checksum {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// The sum of a text after others with this sum.
     pub(crate) fn and(&self, text: &str) -> Self {
         let mut hash = Sha256::new();

@@ -36,8 +36,6 @@ pub struct Restored {
     pub reply: Option<Reply>,
     /// The session's states during its latest turn.
     pub states: TurnStates,
-    /// A damaged end of the journal that was cut off.
-    pub cut: Option<DamagedTail>,
 }
 
 /// Recreates the session as it was when it began.
@@ -71,42 +69,70 @@ pub enum RestoreError {
         /// The last rest before it.
         rest: u64,
     },
+    /// The end of the journal is damaged (DUR-14). It may be the record that started an effect, so nothing is repeated.
+    #[error(
+        "session `{session}`, record {seq}: the end of its journal is damaged ({problem}). Nothing was done. Go back to the \
+         session's last rest, after record {rest}, by `obelus sessions back {session} --save FILE`: what came after that is \
+         then lost to the session, and may have had effects"
+    )]
+    DamagedEnd {
+        /// The session.
+        session: String,
+        /// The first damaged record.
+        seq: u64,
+        /// What is wrong with it.
+        problem: String,
+        /// The last rest before it.
+        rest: u64,
+    },
 }
 
-/// Restores a session to continue it. A damaged end of its journal is cut off.
+/// Restores a session to continue it.
 pub fn restore(store: &Arc<dyn Store>, id: &str, session_factory: &SessionFactory) -> Result<Restored, RestoreError> {
     let (mut session, journaled) = begin(store, id, session_factory, None)?;
-    if let Some(cut) = &journaled.cut {
-        store.cut(id, cut.seq)?;
-    }
-    let (after, last, cut) = (journaled.after, journaled.last(), journaled.cut.clone());
-    let mut first_of_turn = after;
+    let (last, damaged) = (journaled.last(), journaled.cut.clone());
+    let mut first_of_turn = journaled.after;
     let mut is_at_rest = session.is_at_rest();
     let replayed = replay(&mut session, id, journaled, |session, seq, _| {
         if std::mem::replace(&mut is_at_rest, session.is_at_rest()) {
             first_of_turn = seq;
         }
     })?;
+    if let Some(DamagedTail { seq, problem, .. }) = damaged {
+        let rest = if is_at_rest { last } else { first_of_turn.saturating_sub(1) };
+        return Err(RestoreError::DamagedEnd { session: id.to_owned(), seq, problem, rest });
+    }
     let reply = replayed.reply.or_else(|| session.reply());
     let states = TurnStates::new(store, id, session_factory, first_of_turn, last);
-    Ok(Restored { session, last, open: replayed.unfinished.into_tasks(), reply, states, cut })
+    Ok(Restored { session, last, open: replayed.unfinished.into_tasks(), reply, states })
 }
 
-/// Takes a session back to its last rest before the first record that this version replays differently (DUR-12): the
-/// records after it are removed, and its number is returned. A session that can be restored is unchanged.
+/// The last rest of a session before the first record that is damaged (DUR-14), or that this version replays
+/// differently (DUR-12); none if the session can be restored.
+pub(crate) fn rest_before_fault(
+    store: &Arc<dyn Store>,
+    id: &str,
+    session_factory: &SessionFactory,
+) -> Result<Option<u64>, RestoreError> {
+    match restore(store, id, session_factory) {
+        Ok(_) => Ok(None),
+        Err(RestoreError::Differs { rest, .. } | RestoreError::DamagedEnd { rest, .. }) => Ok(Some(rest)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes a session that cannot be restored back to its last rest: the records after it are removed, and its number is
+/// returned. Any other session is unchanged.
 pub fn rewind_to_rest(
     store: &Arc<dyn Store>,
     id: &str,
     session_factory: &SessionFactory,
 ) -> Result<Option<u64>, RestoreError> {
-    match view_at(store, id, session_factory, None) {
-        Ok(_) => Ok(None),
-        Err(RestoreError::Differs { rest, .. }) => {
-            store.cut(id, rest + 1)?;
-            Ok(Some(rest))
-        }
-        Err(error) => Err(error),
+    let rest = rest_before_fault(store, id, session_factory)?;
+    if let Some(rest) = rest {
+        store.cut(id, rest + 1)?;
     }
+    Ok(rest)
 }
 
 /// A session after a record, or as it is now, for reading only.

@@ -166,9 +166,6 @@ phrases! {
         unpinned:
             "MCP: {}: описания инструментов никто не проверил, поэтому они считаются непроверенными; проверить: obelus agents pin {}",
             "MCP: {}: nobody has checked what it says of its tools, so they count as untrusted; to check them: obelus agents pin {}";
-        cut:
-            "{}: конец журнала повреждён с записи {} ({}) и отрезан, потеряно записей: {}. Что там было в работе, неизвестно.",
-            "{}: the end of its journal was damaged from record {} on ({}), and was cut off; records lost: {}. What was under way there is in doubt.";
         not_answerable:
             "другие процессы не смогут отвечать этой сессии: {}",
             "others cannot answer this session meanwhile: {}";
@@ -211,8 +208,8 @@ phrases! {
             "«{}» можно продолжать как есть: возвращаться не из чего",
             "`{}` can be continued as it is: there is nothing to go back from";
         went_back:
-            "{} снова у записи {}; весь журнал в файле {}",
-            "{} is back at record {}; the whole journal is in {}";
+            "{} снова у записи {}; журнал в файле {}",
+            "{} is back at record {}; the journal is in {}";
         at_line: "{}, строка {}", "{}, line {}";
         long_line: "строка длиннее {} МиБ", "the line is longer than {} MiB";
         large_export: "выгрузка больше {} МиБ", "the export is larger than {} MiB";

@@ -21,7 +21,7 @@ use crate::restore::{Replica, Restored, SessionFactory, TurnStates, advance, res
 use crate::secret::without_secrets_of;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
-use crate::store::{DamagedTail, Record, StoreError};
+use crate::store::{Record, StoreError};
 
 /// The number of question ids reserved for each session of one name: more than a session asks.
 const QUESTIONS_OF_A_SESSION: u64 = 10_000;
@@ -33,7 +33,6 @@ struct Opened {
     open: Vec<Task>,
     /// Its states during its latest turn.
     states: TurnStates,
-    cut: Option<DamagedTail>,
     journal: Option<Journal>,
     /// Whether its state was imported.
     is_put: bool,
@@ -43,8 +42,8 @@ struct Opened {
 
 impl Opened {
     fn restored(restored: Restored, journal: Journal) -> Self {
-        let Restored { session, last, open, states, cut, .. } = restored;
-        Self { session, last, open, states, cut, journal: Some(journal), is_put: false, rules: None }
+        let Restored { session, last, open, states, .. } = restored;
+        Self { session, last, open, states, journal: Some(journal), is_put: false, rules: None }
     }
 }
 
@@ -68,7 +67,6 @@ impl Inner {
             last: 0,
             open: Vec::new(),
             states: TurnStates::default(),
-            cut: None,
             journal: None,
             is_put: false,
             rules: None,
@@ -306,9 +304,9 @@ impl Inner {
         connections: Connections,
         opened: Opened,
     ) -> Result<(), HostError> {
-        let Opened { session, last, open, states, cut, journal, is_put, rules } = opened;
+        let Opened { session, last, open, states, journal, is_put, rules } = opened;
         let is_under_way = |task: &&Task| matches!(task, Task::Call(_) | Task::AskModel { .. });
-        let reopened = Reopened { cut, under_way: open.iter().filter(is_under_way).count(), rules };
+        let reopened = Reopened { under_way: open.iter().filter(is_under_way).count(), rules };
         let is_kept = journal.is_some();
         let folder = self.files.as_ref().filter(|_| is_kept);
         let images = folder.map(|folder| ImageStore::of(folder, slot.id())).transpose()?.unwrap_or_default();

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use super::{HostError, Inner, RulesChange};
 use crate::actor::{Command, ended_refusal};
 use crate::events::{EventNumber, Feed, SessionEvent};
-use crate::store::DamagedTail;
 
 /// The slot of one session. Handles hold it; the actor comes and goes.
 pub(crate) struct Slot {
@@ -26,8 +25,6 @@ pub(crate) struct Slot {
 /// What was found when a session was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reopened {
-    /// A damaged end of its journal, which was cut off.
-    pub cut: Option<DamagedTail>,
     /// The number of calls and requests that were running when the journal ended.
     pub under_way: usize,
     /// Changes of its agent's file, whose current rules apply.

@@ -12,7 +12,7 @@ use super::open::session_factory;
 use super::{Host, HostError, Inner};
 use crate::events::EventBody;
 use crate::fork::fork;
-use crate::restore::{RestoreError, rewind_to_rest};
+use crate::restore::{RestoreError, rest_before_fault, rewind_to_rest};
 use crate::spec::SessionSpec;
 use crate::store::{DamagedTail, Digest, InputId, Journaled, Record, StoreError};
 
@@ -162,10 +162,20 @@ impl Host {
 
     /// Exports a session.
     pub fn export(&self, id: &str) -> Result<Export, HostError> {
-        let store = self.inner.store()?;
+        self.exported(id, self.inner.whole(id)?)
+    }
+
+    /// Exports what can be read of a session whose end is damaged, or the whole of another one.
+    pub fn export_readable(&self, id: &str) -> Result<Export, HostError> {
+        let records = self.inner.store()?.load(id, 0, None)?.records;
+        self.exported(id, records)
+    }
+
+    fn exported(&self, id: &str, records: Vec<Record>) -> Result<Export, HostError> {
         let genesis = self.inner.genesis(id)?;
-        let created = store.list()?.into_iter().find(|row| row.id == id).map(|row| row.created).unwrap_or_default();
-        Ok(Export { id: id.to_owned(), created, genesis, records: self.inner.whole(id)? })
+        let rows = self.inner.store()?.list()?;
+        let created = rows.into_iter().find(|row| row.id == id).map(|row| row.created).unwrap_or_default();
+        Ok(Export { id: id.to_owned(), created, genesis, records })
     }
 
     /// Imports a session under this name; returns the number of its records. Under another name it is a copy, which
@@ -210,8 +220,16 @@ impl Host {
         Ok(Forked { at, is_paused })
     }
 
-    /// Takes a session back to its last rest if this version replays a later record differently (DUR-12); returns the
-    /// record of that rest. A session that can be restored is unchanged.
+    /// The last rest of a session that cannot be restored: a later record is damaged (DUR-14), or this version replays
+    /// it differently (DUR-12).
+    pub fn rest_before_fault(&self, id: &str) -> Result<Option<u64>, HostError> {
+        let spec = SessionSpec::from_genesis(self.inner.genesis(id)?)?;
+        let connections = self.inner.connector.resume(&spec, None)?;
+        Ok(rest_before_fault(self.inner.store()?, id, &session_factory(id, &spec, &connections))?)
+    }
+
+    /// Takes a session that cannot be restored back to its last rest; returns the record of that rest. Any other session
+    /// is unchanged.
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;

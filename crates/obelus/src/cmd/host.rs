@@ -106,16 +106,8 @@ pub(crate) fn viewer(store: &SqliteStore) -> Host {
     host_of(store, StandardConnector::for_reading())
 }
 
-/// Reports a damaged end of a session's journal.
-fn tell_cut(handle: &SessionHandle) {
-    let Some(cut) = handle.reopened().cut else { return };
-    let (seq, problem, records) = (cut.seq.to_string(), cut.problem.to_string(), cut.records.to_string());
-    output::warning(&fill(words_of(None).running.cut, &[handle.id(), &seq, &problem, &records]));
-}
-
-/// Reports what was found when a session was opened: a damaged journal, changed rules of its agent (POL-9).
+/// Reports what was found when a session was opened: changed rules of its agent (POL-9).
 pub(crate) async fn tell_reopened(handle: &SessionHandle) -> Result<(), Refused> {
-    tell_cut(handle);
     if let Some(change) = handle.reopened().rules {
         let phrases = handle.inspect(words_of_session).await?;
         output::warning(&rules_in_words(handle.id(), &change, phrases));

@@ -98,11 +98,13 @@ impl OpenFile {
 pub(super) struct WriterFile {
     folder: PathBuf,
     open: Option<OpenFile>,
+    /// Whether a commit had an unknown outcome, so that what the file shows may not be on the disk.
+    is_in_doubt: bool,
 }
 
 impl WriterFile {
     pub(super) fn new(folder: PathBuf) -> Result<Self, StoreError> {
-        let mut file = Self { folder, open: None };
+        let mut file = Self { folder, open: None, is_in_doubt: false };
         file.open()?;
         Ok(file)
     }
@@ -111,7 +113,15 @@ impl WriterFile {
     pub(super) fn open(&mut self) -> Result<&mut OpenFile, StoreError> {
         match &mut self.open {
             Some(open) => Ok(open),
-            closed => Ok(closed.insert(OpenFile::new(schema::open(&self.folder)?)?)),
+            closed => {
+                let connection = schema::open(&self.folder)?;
+                if self.is_in_doubt {
+                    // Opening tolerates a full disk, but then a record of the failed commit is not durable (DUR-9).
+                    schema::checkpoint_log(&connection)?;
+                    self.is_in_doubt = false;
+                }
+                Ok(closed.insert(OpenFile::new(connection)?))
+            }
         }
     }
 
@@ -137,7 +147,10 @@ impl WriterFile {
         });
         match &committed {
             Ok(_) => {}
-            Err(StoreError::OutcomeUnknown(_)) => self.release(),
+            Err(StoreError::OutcomeUnknown(_)) => {
+                self.is_in_doubt = true;
+                self.release();
+            }
             Err(_) => self.roll_back(),
         }
         committed

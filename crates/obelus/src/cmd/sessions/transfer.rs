@@ -105,11 +105,11 @@ pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
 
 /// Goes back to the last rest of a session that cannot be restored; its journal is saved first.
 pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
-    if viewer(store).view(id, None).is_ok() {
+    let host = viewer(store);
+    if host.rest_before_fault(id)?.is_none() {
         bail!("{}", fill(words().nothing_to_go_back, &[id]));
     }
-    let host = viewer(store);
-    export(&host, id, Some(save))?;
+    write_new(Some(save), &host.export_readable(id)?.to_lines()?)?;
     match on(async { Ok(host.rewind_to_rest(id).await?) })? {
         Some(rest) => {
             let (name, save) = (visible(id), visible(&save.display().to_string()));
