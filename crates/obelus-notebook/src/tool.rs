@@ -282,7 +282,7 @@ impl Tool {
         plain.required.iter().all(is_given)
             && params.iter().all(|(name, template)| match (template, plain.each.get(name.as_str())) {
                 (Template::Expr(_), known) => known.is_some() || !plain.closed,
-                (Template::Literal(value), Some(validator)) => validator.is_valid(value),
+                (Template::Literal(value), Some(check)) => check.surely_takes(value),
                 (Template::Literal(_), None) => !plain.closed,
                 _ => false,
             })
@@ -293,7 +293,7 @@ impl Tool {
         let Some(plain) = self.plain() else { return false };
         plain.required.iter().all(|name| params.clone().any(|(given, _)| given == name))
             && params.clone().all(|(name, value)| match plain.each.get(name) {
-                Some(validator) => validator.is_valid(value),
+                Some(check) => check.surely_takes(value),
                 None => !plain.closed,
             })
     }
@@ -332,7 +332,7 @@ impl Tool {
 /// A schema that is a plain list of parameters.
 #[derive(Debug)]
 struct PlainParams {
-    each: BTreeMap<String, Validator>,
+    each: BTreeMap<String, ValueCheck>,
     required: Vec<String>,
     closed: bool,
 }
@@ -350,7 +350,7 @@ impl PlainParams {
             Some(_) => return None,
         };
         let each = fields.get("properties").and_then(Value::as_object)?.iter();
-        let each = each.map(|(name, schema)| Some((name.clone(), schema::compile(schema).ok()?)));
+        let each = each.map(|(name, schema)| Some((name.clone(), ValueCheck::of(schema)?)));
         let required = match fields.get("required") {
             None => Vec::new(),
             Some(names) => {
@@ -359,6 +359,38 @@ impl PlainParams {
             }
         };
         Some(Self { each: each.collect::<Option<_>>()?, required, closed })
+    }
+}
+
+/// A quick check of one value.
+#[derive(Debug)]
+enum ValueCheck {
+    /// The schema has only a type. To compile a first schema takes milliseconds, which a short command would notice.
+    Type(String),
+    Schema(Validator),
+}
+
+impl ValueCheck {
+    fn of(schema: &Value) -> Option<Self> {
+        let fields =
+            schema.as_object().filter(|fields| fields.keys().all(|name| name == "type" || name == "description"));
+        match fields.and_then(|fields| fields.get("type")?.as_str()) {
+            Some(name) => Some(Self::Type(name.to_owned())),
+            None => schema::compile(schema).ok().map(Self::Schema),
+        }
+    }
+
+    /// Whether the value certainly fits.
+    fn surely_takes(&self, value: &Value) -> bool {
+        match self {
+            Self::Schema(validator) => validator.is_valid(value),
+            Self::Type(name) => match (name.as_str(), value) {
+                ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("null", Value::Null) => true,
+                ("object", Value::Object(_)) | ("array", Value::Array(_)) | ("number", Value::Number(_)) => true,
+                ("integer", Value::Number(number)) => number.is_i64() || number.is_u64(),
+                _ => false,
+            },
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The definitions for filters: the pure ones of the language, and our own. They are parsed once.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use jaq_core::load::parse::Def;
 
@@ -19,10 +19,22 @@ const PATTERNS: &str = "\
     def scan(re): match_scan(re)[]; \
     def capture(re): match_capture(re)[];";
 
-/// A definition, and the indexes of those that it may use.
+/// A definition, and the indexes of those that it may use, which are found when it is first used.
 struct LibraryEntry {
     definition: Definition,
-    needs: Vec<usize>,
+    /// Its name as it stands in the text of a body.
+    name: String,
+    needs: OnceLock<Vec<usize>>,
+}
+
+impl LibraryEntry {
+    fn needs(&self) -> &[usize] {
+        self.needs.get_or_init(|| {
+            // A string with the same text is also counted, which is harmless.
+            let body = format!("{:?}", self.definition.body);
+            (0..LIBRARY.len()).filter(|&at| body.contains(&LIBRARY[at].name)).collect()
+        })
+    }
 }
 
 static LIBRARY: LazyLock<Vec<LibraryEntry>> = LazyLock::new(|| {
@@ -30,15 +42,12 @@ static LIBRARY: LazyLock<Vec<LibraryEntry>> = LazyLock::new(|| {
     let pure = |def: &Definition| !is_impure(def.name) && (def.name, def.args.len()) != ("split", 2);
     let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).filter(pure);
     let ours = jaq_core::load::parse(PATTERNS, |parser| parser.defs()).unwrap_or_default();
-    let all: Vec<Definition> = theirs.chain(ours).collect();
-    let names: Vec<String> = all.iter().map(|def| format!("{:?}", def.name)).collect();
-    let needs = |def: &Definition| {
-        // A string with the same text is also counted, which is harmless.
-        let body = format!("{:?}", def.body);
-        (0..names.len()).filter(|&at| body.contains(&names[at])).collect()
+    let entry = |definition: Definition| LibraryEntry {
+        name: format!("{:?}", definition.name),
+        needs: OnceLock::new(),
+        definition,
     };
-    let needs: Vec<Vec<usize>> = all.iter().map(needs).collect();
-    all.into_iter().zip(needs).map(|(definition, needs)| LibraryEntry { definition, needs }).collect()
+    theirs.chain(ours).map(entry).collect()
 });
 
 /// All definitions.
@@ -48,13 +57,19 @@ pub(super) fn whole() -> impl Iterator<Item = &'static Definition> {
 
 /// The definitions named in a text, and those that they use in turn, in order.
 pub(super) fn named_in(text: &str) -> impl Iterator<Item = &'static Definition> {
-    let words: BTreeSet<&str> =
-        text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '@')).collect();
+    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '@';
+    let words: BTreeSet<&str> = text.split(|letter| !is_of_name(letter)).collect();
+    // A filter of fields and numbers alone, such as `.a + 1`, names no definition. The library is not even loaded for it.
+    let names_some = text.split('.').enumerate().any(|(at, part)| {
+        let rest = if at == 0 { part } else { part.trim_start_matches(is_of_name) };
+        rest.split(|letter| !is_of_name(letter)).any(|word| word.starts_with(|c: char| !c.is_ascii_digit()))
+    });
     let mut wanted = BTreeSet::new();
-    let mut open: Vec<usize> = (0..LIBRARY.len()).filter(|&at| words.contains(LIBRARY[at].definition.name)).collect();
+    let is_named = |at: &usize| words.contains(LIBRARY[*at].definition.name);
+    let mut open: Vec<usize> = if names_some { (0..LIBRARY.len()).filter(is_named).collect() } else { Vec::new() };
     while let Some(at) = open.pop() {
         if wanted.insert(at) {
-            open.extend(&LIBRARY[at].needs);
+            open.extend(LIBRARY[at].needs());
         }
     }
     wanted.into_iter().map(|at| &LIBRARY[at].definition)

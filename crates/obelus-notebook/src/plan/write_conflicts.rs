@@ -18,7 +18,8 @@ pub(super) fn write_conflicts(check: &Check) -> Vec<Warning> {
     let branches = Branches::of(check);
     let mut budget = MOST_EDGES;
     let mut warnings = Vec::new();
-    for (path, calls) in writers(check).into_iter().filter(|(_, calls)| calls.len() > 1) {
+    let writers = writers(check);
+    for (path, calls) in writers.iter().filter(|(_, calls)| calls.len() > 1) {
         let rivals = among(check, &branches, calls, &mut budget);
         if let Some(&first) = rivals.first() {
             let names = rivals.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -27,15 +28,14 @@ pub(super) fn write_conflicts(check: &Check) -> Vec<Warning> {
             warnings.push(Warning { rule: Rule::Plan5, call: Some(first), text });
         }
     }
-    warnings.extend(conflicts_below(check, &branches, &mut budget));
+    warnings.extend(conflicts_below(check, &branches, &writers, &mut budget));
     warnings
 }
 
 /// Warns of pairs of calls in undefined order, one of which replaces a value and the other writes into it.
-fn conflicts_below(check: &Check, branches: &Branches, budget: &mut usize) -> Vec<Warning> {
-    let writers = writers(check);
+fn conflicts_below(check: &Check, branches: &Branches, writers: &Writers<'_>, budget: &mut usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    for (path, calls) in &writers {
+    for (path, calls) in writers {
         for depth in 0..path.segments.len() {
             let upper = Path { kind: path.kind.clone(), segments: path.segments[..depth].into() };
             let Some((upper, above)) = writers.get_key_value(&Arc::new(upper)) else { continue };
@@ -67,8 +67,10 @@ fn share_an_instance(one: &RunsFor, other: &RunsFor) -> bool {
 }
 
 /// The calls that replace the value at each path, by wave.
-fn writers(check: &Check) -> BTreeMap<&Arc<Path>, Vec<usize>> {
-    let mut writers: BTreeMap<&Arc<Path>, Vec<usize>> = BTreeMap::new();
+type Writers<'a> = BTreeMap<&'a Arc<Path>, Vec<usize>>;
+
+fn writers(check: &Check) -> Writers<'_> {
+    let mut writers = Writers::new();
     for &index in check.waves.iter().flatten() {
         let call = &check.calls[index];
         // Push and concat do not replace values.
@@ -86,12 +88,12 @@ fn writers(check: &Check) -> BTreeMap<&Arc<Path>, Vec<usize>> {
 
 /// The rivals among the writers of one path, which are given by wave. They are in order if each depends on the one
 /// before.
-fn among(check: &Check, branches: &Branches, calls: Vec<usize>, budget: &mut usize) -> BTreeSet<usize> {
+fn among(check: &Check, branches: &Branches, calls: &[usize], budget: &mut usize) -> BTreeSet<usize> {
     let mut rivals = BTreeSet::new();
     // The latest writers for each instance; several if only one of them runs. A call that is not for one instance
     // supersedes all of them.
     let mut latest: BTreeMap<&RunsFor, Vec<usize>> = BTreeMap::new();
-    for index in calls {
+    for &index in calls {
         let who = &check.who[index];
         let before: Vec<usize> = match who {
             RunsFor::One(_) => {

@@ -92,7 +92,14 @@ impl Line {
 
     /// The text with its styles as terminal codes.
     pub(crate) fn styled(&self) -> String {
-        self.pieces.iter().map(|(style, text)| format!("{style}{text}{style:#}")).collect()
+        let mut line = String::new();
+        for (style, text) in &self.pieces {
+            match *style == PLAIN {
+                true => line.push_str(text),
+                false => line.push_str(&format!("{style}{text}{style:#}")),
+            }
+        }
+        line
     }
 
     /// The line cut to a width, with `…` at the end if something is missing.
