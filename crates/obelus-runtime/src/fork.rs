@@ -1,21 +1,36 @@
 //! DUR-6: forks a session after some record.
 
+use std::collections::BTreeMap;
+
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Outcome, Session};
+use obelus_kernel::session::{Decision, Input, Outcome, Session};
+use serde_json::Value;
 
 use crate::restore::{RestoreError, advance, replay};
 use crate::store::{Journaled, Record};
 
+/// The results of calls in doubt that people gave in later records of a session, by the id of the call.
+pub(crate) fn given_results(session: &Session, after: &[Record]) -> BTreeMap<String, Value> {
+    let given = after.iter().filter_map(|record| match &*record.input {
+        Input::Decide { question, decision: Decision::Happened { result }, .. } if !result.is_null() => {
+            let (step, job) = session.question(question)?.calls.first()?.places().next()?;
+            Some((format!("{step}.{job}"), result.clone()))
+        }
+        _ => None,
+    });
+    given.collect()
+}
+
 /// The journal of a fork: the records up to its point, and the outcomes of everything that was running there.
 ///
-/// Nothing that had begun is repeated. A call whose outcome the original knows has that outcome in the fork too; one
-/// without is in doubt, and a person is asked. A fork in the middle of a turn is paused, so that what the original
+/// Nothing that had begun is repeated. A call whose outcome the original knows, or a person has given (`results`), has
+/// that outcome in the fork too; one without is in doubt, and a person is asked. A fork in the middle of a turn is paused, so that what the original
 /// did later is not done again before a person resumes it.
 pub fn fork(
     mut session: Session,
     id: &str,
     mut before: Vec<Record>,
-    after: &[Record],
+    (after, results): (&[Record], &BTreeMap<String, Value>),
     by: &str,
 ) -> Result<Vec<Record>, RestoreError> {
     let now = before.last().map_or(Time::default(), |record| record.at);
@@ -43,11 +58,12 @@ pub fn fork(
             Input::Ended { id: of, outcome } => *of == id && !matches!(outcome, Outcome::Lost { .. }),
             _ => false,
         });
-        match ended {
-            Some(input) => add(input.clone()),
+        match (ended, results.get(&id.to_string())) {
+            (Some(input), _) => add(input.clone()),
+            (None, Some(result)) => add(Input::Ended { id, outcome: Outcome::Value(result.clone()) }),
             // A read can be repeated when the fork is resumed.
-            None if is_harmless => {}
-            None => add(Input::InDoubt { id }),
+            (None, None) if is_harmless => {}
+            (None, None) => add(Input::InDoubt { id }),
         }
     }
     Ok(before)

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::open::session_factory;
 use super::{Host, HostError, Inner};
 use crate::events::EventBody;
-use crate::fork::fork;
+use crate::fork::{fork, given_results};
 use crate::restore::{RestoreError, rest_before_fault, rewind_to_rest};
 use crate::spec::SessionSpec;
 use crate::store::{DamagedTail, Digest, InputId, Journaled, Record, StoreError};
@@ -190,7 +190,7 @@ impl Host {
                 let genesis = self.inner.genesis_of_copy(id, export.genesis)?;
                 let session = self.inner.made(id, &genesis)?;
                 let by = format!("the import of `{}`", export.id);
-                (genesis, fork(session, id, export.records, &[], &by)?)
+                (genesis, fork(session, id, export.records, (&[], &BTreeMap::new()), &by)?)
             }
         };
         let count = records.len() as u64;
@@ -211,9 +211,10 @@ impl Host {
         }
         let genesis = self.inner.genesis_of_copy(new, genesis)?;
         let after = before.split_off(usize::try_from(at).unwrap_or(usize::MAX));
+        let given = self.view(id, None).map(|original| given_results(&original, &after)).unwrap_or_default();
         let session = self.inner.made(new, &genesis);
         let session = session.map_err(|error| RestoreError::SessionFactory(id.to_owned(), error.to_string()))?;
-        let journal = fork(session, new, before, &after, &format!("the fork of `{id}` at {at}"))?;
+        let journal = fork(session, new, before, (&after, &given), &format!("the fork of `{id}` at {at}"))?;
         let is_paused = journal.len() as u64 > at;
         store.create(new, (self.inner.clock)(), &genesis, journal)?;
         self.inner.notify_created(new);

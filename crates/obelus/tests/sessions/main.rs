@@ -387,6 +387,24 @@ fn a_fork_asks_about_calls_without_a_known_end() {
 }
 
 #[test]
+fn a_fork_knows_the_result_that_a_person_gave_in_the_original() {
+    let harness = Harness::new("given");
+    let gate = harness.hold("a");
+    let mut run = harness.begin();
+    harness.wait_for("began-a");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    harness.does(&["answer", "s:q1", "happened", "--result", "\"mine\""]);
+    // At record 1 the call was running.
+    assert_eq!(harness.does(&["sessions", "fork", "s", "f", "--at", "1"]).status.code(), Some(0));
+    let forked = harness.json(&["sessions", "show", "f", "--json"]);
+    assert_eq!(state(&forked), json!([{"a": "mine"}]));
+    let open = harness.json(&["inbox", "--json"]);
+    assert!(open.as_array().unwrap().iter().all(|question| question["session"] != "f"), "{open}");
+    fs::remove_file(gate).unwrap();
+}
+
+#[test]
 fn only_ended_sessions_are_pruned() {
     let harness = Harness::new("prune");
     assert_eq!(harness.run().status.code(), Some(3));
