@@ -18,12 +18,13 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::files::{AgentCatalogue, ImageStore};
 use obelus_runtime::people::refused_in_words;
+use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
 use super::faults::must_be_sound;
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
-use super::people::{by_in_words, quoted};
+use super::people::quoted;
 use super::plan::give_input;
 use crate::cli::{Run, RunOptions, RunPlan};
 use crate::command_error::{in_words, wrong};
@@ -31,7 +32,7 @@ use crate::input;
 use crate::language::{fill, wanted, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 pub(crate) use outcome::is_proposal_of;
-pub(crate) use play::{Begin, SessionRun, play};
+pub(crate) use play::{Begin, SessionRun, play, rested_or_paused, tell_paused};
 pub(crate) use show::Shown;
 
 pub(crate) fn request(args: &Run) -> Result<Exit> {
@@ -133,10 +134,9 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
                 (host.create(id, spec).await?, Begin::With(begin))
             }
         };
-        if let Some(by) = handle.inspect(|session| session.paused().map(str::to_owned)).await? {
-            let phrases = handle.inspect(words_of_session).await?;
-            output::note(&fill(phrases.kept.paused_by, &[id, &by_in_words(&by, phrases), id]));
-            return Ok(Exit::Waiting);
+        if handle.inspect(|session| session.paused().is_some()).await? {
+            let is_taken = note_while_paused(&store, &handle, begin, images).await?;
+            return tell_paused(&handle, is_taken, shown).await;
         }
         if let Some(mode) = how.mode.map(Mode::from) {
             set_mode(&handle, mode).await?;
@@ -184,6 +184,24 @@ fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Res
     let is_said = store.last_turn_input(handle.id())?.as_ref() == Some(&input);
     let is_echo = is_said && (handle.reopened().under_way > 0 || !matches!(input, Input::User { .. }));
     Ok(Some(input).filter(|_| !is_echo))
+}
+
+/// Gives a paused session a new message, which it answers when it is resumed (DUR-11); returns whether there is one.
+async fn note_while_paused(
+    store: &SqliteStore,
+    handle: &SessionHandle,
+    begin: Begin,
+    images: &[PathBuf],
+) -> Result<bool> {
+    let Begin::GoingOn(Some(input @ Input::User { .. })) = begin else { return Ok(false) };
+    let is_under_way = handle.inspect(|session| !session.is_at_rest()).await?;
+    if is_under_way && store.last_turn_input(handle.id())?.as_ref() == Some(&input) {
+        // The command is repeated.
+        return Ok(false);
+    }
+    attach(handle, images).await?;
+    handle.with_id(InputId::drawn()).tell(input).await?;
+    Ok(true)
 }
 
 async fn set_mode(handle: &SessionHandle, mode: Mode) -> Result<()> {
