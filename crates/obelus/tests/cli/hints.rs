@@ -126,7 +126,7 @@ fn a_store_in_use_points_to_the_server() {
     let mut holder = start(&mut command(&["chat", "--agent", "notes", "--session", "h", "--store", &store]));
     wait_for("the store is held", || std::path::Path::new(&folder.path("store/obelus.sock")).exists());
     for said in in_both(&["run", "notes", "--say", "hello", "--session", "z", "--store", &store], 2) {
-        said.says("obelus serve").says("--server URL").says("--store");
+        said.says("obelus serve").says("obelus chat --server URL").says("--store");
     }
     drop(holder.stdin.take());
     holder.wait().expect("it ends with its stdin");
