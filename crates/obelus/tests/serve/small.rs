@@ -130,3 +130,14 @@ fn both_spellings_of_did_not_are_read() {
         assert_eq!(refused.code(), "unfit_answer", "it is read, and does not answer this question: {refused:?}");
     }
 }
+
+#[test]
+fn a_broken_agent_is_named_at_the_start_and_the_others_are_served() {
+    let agents = changed_desk("broken-agents", "language: en", "langauge: en");
+    let log = agents.join("stderr");
+    let server = Server::logged(folder("broken"), &["--agents", agents.to_str().unwrap()], &log);
+    let said = fs::read_to_string(&log).unwrap();
+    assert!(said.contains("warning: the agent `desk` cannot be used: "), "{said}");
+    assert!(said.contains("langauge"), "{said}");
+    assert_eq!(server.get("/api/v1/agents/notes").status, 200);
+}
