@@ -26,6 +26,7 @@ use super::faults::must_be_sound;
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
 use super::people::quoted;
 use super::plan::give_input;
+use super::sessions::interrupted;
 use crate::cli::{Run, RunOptions, RunPlan};
 use crate::command_error::{in_words, wrong};
 use crate::input;
@@ -51,7 +52,10 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
     give_input(&mut spec, args.input.as_deref())?;
     let begin = match &args.say {
         Some(words) => Input::User { text: words.clone() },
-        None if is_agent => bail!("{}", words_of(None).starting.say_something),
+        None if is_agent => {
+            args.how.session.iter().try_for_each(|id| interrupted::must_not_be(&args.how.store, id))?;
+            bail!("{}", words_of(None).starting.say_something)
+        }
         None => Input::Start,
     };
     for image in &args.image {

@@ -16,7 +16,7 @@ mod as_plan;
 pub(super) mod consents;
 mod event_texts;
 pub(super) mod inspect;
-mod interrupted;
+pub(super) mod interrupted;
 mod lifecycle;
 pub(super) mod nearest;
 mod plan_inputs;
