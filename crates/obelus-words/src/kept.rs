@@ -206,6 +206,9 @@ phrases! {
         forked_paused:
             "«{}» начинается там, где «{}» была после записи {}, в работе, и стоит на паузе: посмотреть: obelus sessions show {}; продолжить: obelus sessions resume {}",
             "`{}` begins where `{}` was after record {}, at work, and is paused: look at it with `obelus sessions show {}`, let it go on with `obelus sessions resume {}`";
+        file_exists:
+            "{}: такой файл уже есть и не изменён; назовите другой или удалите этот",
+            "{}: the file exists already, and was not changed; name another one, or remove it first";
         imported: "«{}»: записей {}", "`{}`: {} records";
         nothing_to_go_back:
             "«{}» можно продолжать как есть: возвращаться не из чего",

@@ -243,7 +243,7 @@ activities:
     let run = |input: &str| obelus(&["plan", "run", &out, "--input", input]);
     run(r#"{"name": "Anna", "text": "Hello"}"#).prints("send: sent Hello to Anna@example.test");
     run(r#"{"name": 5}"#).exits(2).says("is not of type \"string\"");
-    obelus(&export).exits(2).says("exists");
+    obelus(&export).exits(2).says("routine.json: the file exists already, and was not changed; name another one");
     obelus(&["sessions", "export", "none", "--plan", "--store", &store]).exits(2).says("none");
 }
 
