@@ -71,7 +71,7 @@ fn perform(args: &Sessions) -> Result<Exit> {
         }
         Sessions::Show { id, at, store, json, .. } => {
             let opened = inspect::open_for(store, id)?;
-            let exit = inspect::show(&opened, id, *at, *json)?;
+            let exit = inspect::show(&opened, id, *at, *json, Some(store))?;
             if !json && at.is_none() {
                 interrupted::tell_shown(&opened, store, id);
             }
