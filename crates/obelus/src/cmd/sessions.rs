@@ -32,13 +32,13 @@ use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
 use super::adopt::Import;
-use super::chat::question_lines;
+use super::chat::{open_calls, question_lines};
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
-use super::people::{AT_COMMAND_LINE, by_in_words};
+use super::people::{AT_COMMAND_LINE, by_in_words, only_calls};
 use super::run::{Begin, SessionRun, Shown, on, play};
 #[cfg(feature = "restate")]
 use crate::cli::EngineName;
-use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb, chosen};
+use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb};
 use crate::command_error::{Declined, wrong};
 use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
@@ -166,7 +166,12 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         })
     };
     let decision = match &args.verb {
-        Verb::Approve { also: None, only, .. } => Decision::Approve { only: chosen(only) },
+        Verb::Approve { also: None, only, .. } if only.is_empty() => Decision::Approve { only: None },
+        Verb::Approve { also: None, only, .. } => {
+            let open = open_calls(&asked(&args.id, &args.store)?);
+            let phrases = phrases_for(&args.store, parts(&args.id)?.0);
+            Decision::Approve { only: only_calls(only, &open, phrases)? }
+        }
         Verb::Approve { also: Some(also), agreed, until, .. } => {
             match consents::offered(args, *also, agreed.as_deref(), until.as_deref())? {
                 Some(decision) => decision,

@@ -1,6 +1,7 @@
 //! Saved sessions: show, export, import, fork, pause, prune, and answers from other processes.
 
 mod doubt;
+mod only;
 mod paused;
 mod rules;
 
