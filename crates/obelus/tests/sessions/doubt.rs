@@ -22,6 +22,7 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
     assert!(told.contains("Неизвестно, произошло ли это") && told.contains("obelus answer s:q1 --store"), "{told}");
     let shown = String::from_utf8(harness.does(&["sessions", "show", "s", "--lang", "en"]).stdout).unwrap();
     assert!(shown.contains("to answer: obelus answer s:q1 --store"), "{shown}");
+    assert!(shown.contains("it may still be running, so check before you answer"), "{shown}");
     // Reading the inbox changes nothing; the answer reaches the question that opening the session will ask.
     assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
     let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
