@@ -428,6 +428,8 @@ pub enum AnswerBody {
         result: Value,
     },
     /// The effect in doubt did not happen: it runs now.
+    // Messages of sessions spell it as the command line does.
+    #[serde(alias = "did-not")]
     DidNot,
     /// Yes, and for the rest of the session to what one of `consents` covers.
     Consent {

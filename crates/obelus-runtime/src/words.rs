@@ -53,10 +53,15 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
 }
 
 /// The text with the server's message. Format errors of an answer are in English, for the model, so only English
-/// readers see them.
+/// readers see them; so is the message that there is no key, which the advice repeats.
 fn with_details(what: &str, reply: &Reply, code: &str, language: Language) -> String {
+    let is_english = |reason: &CallError| match code {
+        "out_of_format" => true,
+        "no_key" => reason.message.starts_with("the environment has no "),
+        _ => false,
+    };
     match &reply.reason {
-        Some(reason) if code != "out_of_format" || language == Language::English => {
+        Some(reason) if language == Language::English || !is_english(reason) => {
             format!("{what}: {}", visible(&reason.message))
         }
         _ => format!("{what}."),

@@ -53,7 +53,8 @@ const CAUSES: &[Cause] = &[
     cause!(
         "no_key",
         "Нет ключа для модели" / "There is no key for the model",
-        "Задайте переменную OPENAI_API_KEY и повторите." / "Set OPENAI_API_KEY and try again."
+        "Задайте переменную OPENAI_API_KEY или назовите в OPENAI_API_BASE сервер, которому ключ не нужен, и повторите."
+            / "Set OPENAI_API_KEY and try again."
     ),
     cause!(
         "no_secret",

@@ -203,6 +203,9 @@ phrases! {
         forked_paused:
             "«{}» начинается там, где «{}» была после записи {}, в работе, и стоит на паузе: посмотреть: obelus sessions show {}; продолжить: obelus sessions resume {}",
             "`{}` begins where `{}` was after record {}, at work, and is paused: look at it with `obelus sessions show {}`, let it go on with `obelus sessions resume {}`";
+        file_exists:
+            "{}: такой файл уже есть и не изменён; назовите другой или удалите этот",
+            "{}: the file exists already, and was not changed; name another one, or remove it first";
         imported: "«{}»: записей {}", "`{}`: {} records";
         nothing_to_go_back:
             "«{}» можно продолжать как есть: возвращаться не из чего",
@@ -250,6 +253,18 @@ phrases! {
             "{}: здесь план, а модели нет; назовите её ключом --model или выполните сам план: obelus plan run {}",
             "{}: it has a plan, and there is no model; name one with --model, or run the plan itself: obelus plan run {}";
         say_something: "агенту нужно что-то сказать: добавьте --say 'ТЕКСТ'", "an agent answers to words: add --say 'TEXT'";
+        no_bundled:
+            "встроенного агента «{}» нет; все агенты: obelus agents list",
+            "there is no bundled agent `{}`; `obelus agents list` lists them";
+        folder_exists:
+            "{}: такая папка уже есть и не изменена; выберите другое имя",
+            "{} exists already and was not changed; choose another name";
+        bad_agent_name:
+            "«{}» не годится как имя агента: нужны латинские буквы, цифры, `-` и `_`, от 1 до 64",
+            "`{}` is not a valid name of an agent: use 1 to 64 letters, digits, `-` and `_`";
+        made_agent:
+            "Проверить: obelus agents check {}\nПоговорить: obelus chat --agent {}",
+            "Check it: obelus agents check {}\nTalk to it: obelus chat --agent {}";
         no_browser: "у него нет браузера, который мог бы открыть сайт", "it has no browser that could be on a site";
         no_token:
             "--events: задайте в {} токен приложения, который портал присылает с каждым событием",

@@ -137,8 +137,8 @@ phrases! {
             "ответ потерян, и неизвестно, было ли это сделано: {}",
             "its answer was lost, and it is not known whether this happened: {}";
         started:
-            "начато {}; чем закончилось, неизвестно",
-            "it was started at {}, and it is not known how it ended";
+            "начато {}; чем закончилось, неизвестно: если это было недавно, оно может ещё выполняться, проверьте, прежде чем отвечать",
+            "it was started at {}, and it is not known how it ended: if that was a short time ago, it may still be running, so check before you answer";
     }
 }
 

@@ -65,6 +65,7 @@ phrases! {
         not_remote: "у этой команды нет --server", "this command knows no --server";
         no_session_id: "сервер создал сессию без номера", "the server made a session without an id";
         beside: "Сервер: {} (токен в файле {})", "Server: {} (its token is in {})";
+        broken_agent: "агент «{}» не запустится: {}", "the agent `{}` cannot be used: {}";
         ending: "завершаю работу…", "ending…";
         token_once: "Токен показан только сейчас, сохраните его:", "The token is shown only now, keep it:";
     }

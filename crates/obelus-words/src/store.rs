@@ -4,8 +4,8 @@ phrases! {
     /// Errors of stores and sessions.
     StoreWords {
         held:
-            "{}: хранилище занято ({}); если это obelus serve, работайте через него (--server URL); иначе завершите этот процесс, ответьте на его вопросы отсюда или назовите другое хранилище (--store ПАПКА)",
-            "{}: the store is in use by {}; if it is `obelus serve`, work through it (--server URL); else end it, answer its questions from another process, or use another store (--store DIR)";
+            "{}: хранилище занято ({}); если это obelus serve, работайте через него: obelus chat (с другой машины: obelus chat --server URL); иначе завершите этот процесс, ответьте на его вопросы отсюда или назовите другое хранилище (--store ПАПКА)",
+            "{}: the store is in use by {}; if it is `obelus serve`, work through it with `obelus chat` (from another machine `obelus chat --server URL`); else end it, answer its questions from another process, or use another store (--store DIR)";
         process: "процесс {}", "process {}";
         locked: "с сессией «{}» уже работают", "session `{}`: somebody else in this process is at work on it";
         newer:

@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
 #[cfg(feature = "restate")]
 pub(crate) use engine::{EngineArgs, EngineName, WorkerArgs};
-pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb, chosen};
+pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb};
 pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
 #[cfg(feature = "serve")]
 pub(crate) use serve::{RoleName, Serve, Tokens};

@@ -1,6 +1,6 @@
 //! Arguments of `inbox`, `answer`, `approve` and `deny`.
 
-use clap::{Args, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{ServerArgs, StoreArgs};
 
@@ -55,9 +55,9 @@ pub(crate) struct Answer {
 pub(crate) enum Verb {
     /// Approve it as shown.
     Approve {
-        /// Approve only these calls, by their numbers in the question. Of a plan the others are left out, and what needs them is skipped.
-        #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = value_parser!(u32).range(1..), conflicts_with = "also")]
-        only: Vec<u32>,
+        /// Approve only these calls, by their numbers in the question, such as 1-3,7. Of a plan the others are left out, and what needs them is skipped.
+        #[arg(long, value_name = "NUMBERS", conflicts_with = "also")]
+        only: Vec<String>,
         /// Also approve similar calls for the rest of the session. What that covers is printed first, with a code for --agreed.
         #[arg(long, value_enum, value_name = "SCOPE")]
         also: Option<AlsoFor>,
@@ -93,11 +93,6 @@ pub(crate) enum Verb {
     },
     /// The effect in doubt did not happen: carry it out now.
     DidNot,
-}
-
-/// The indexes of the calls with these numbers; none for all calls.
-pub(crate) fn chosen(only: &[u32]) -> Option<Vec<usize>> {
-    (!only.is_empty()).then(|| only.iter().filter_map(|number| usize::try_from(number - 1).ok()).collect())
 }
 
 /// The other calls of the same tool, with the same fields, that an approval covers.

@@ -2,7 +2,8 @@
 //!
 //! It listens on a Unix socket in the store's folder, for its owner only. A request is one JSON line, `{"session":
 //! "s", "tell": INPUT, "id": ID}`; the answer follows when the input is durable: `{"taken": true, "holder": PID}` or
-//! `{"refused": {"code", "text", "misfit"}}`. After a decision, lines `{"came": WORDS}` follow until the turn rests.
+//! `{"refused": {"code", "text", "misfit"}}`. After a decision, lines `{"came": WORDS}` follow until the turn rests
+//! or is paused.
 //! An input with the same id is taken once, so a guest whose connection breaks before the answer repeats its request
 //! (DUR-13).
 
@@ -26,7 +27,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::host::tell_reopened;
-use super::people::{Narrator, RunningCalls};
+use super::people::{Narrator, RunningCalls, by_in_words};
 use crate::command_error::Declined;
 use crate::language::{Words, fill, words_of};
 use crate::output::{self, visible};
@@ -135,6 +136,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     if let (Ok(()), Some(handle), Some(events)) = (&taken, &handle, events) {
         // The guest may be gone.
         let _ = tell_what_came(&mut write, handle, events).await;
+        let _ = write.shutdown().await;
     }
     let Some(handle) = handle.filter(|_| !is_at_work) else { return Ok(()) };
     // The session was opened only for this.
@@ -146,7 +148,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     rested.map(drop).map_err(|refused| anyhow!("{id}: {refused}"))
 }
 
-/// Sends a guest the consequences of a decision, line by line, until the turn rests (ASK-7).
+/// Sends a guest the consequences of a decision, line by line, until the turn rests or is paused (ASK-7).
 async fn tell_what_came(
     write: &mut (impl AsyncWriteExt + Unpin),
     handle: &SessionHandle,
@@ -160,12 +162,16 @@ async fn tell_what_came(
         let line = match &event.body {
             EventBody::AgentSaid { text } => Some(visible(text)),
             EventBody::Rested { reply } => came_in_the_end(reply, &look),
+            EventBody::Paused { by } => {
+                let (id, by) = (visible(handle.id()), by_in_words(by, look.phrases));
+                Some(fill(look.phrases.kept.paused_by, &[&id, &by, &id]))
+            }
             body => begun.line(body, &look),
         };
         if let Some(line) = line {
             write.write_all(format!("{}\n", json!({"came": line})).as_bytes()).await?;
         }
-        if matches!(event.body, EventBody::Rested { .. }) {
+        if matches!(event.body, EventBody::Rested { .. } | EventBody::Paused { .. }) {
             break;
         }
     }
@@ -254,8 +260,12 @@ pub(crate) fn tell_holder(
             Err(Declined { code: code.to_owned(), words, language: phrases.language }.into())
         }
         None => {
-            let held = fill(phrases.answering.held, &[&answer["holder"].as_u64().unwrap_or_default().to_string()]);
-            tell(&answer, &held);
+            let holder = answer["holder"].as_u64().unwrap_or_default().to_string();
+            let taken = match input {
+                Input::Pause { .. } => fill(phrases.kept.paused_now, &[id, id]),
+                _ => fill(phrases.answering.held, &[&holder]),
+            };
+            tell(&answer, &taken);
             hear_what_came(stream, &mut |line| tell(&json!({"came": line}), line));
             Ok(())
         }

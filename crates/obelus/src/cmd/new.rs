@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use obelus_runtime::files::bundled_files;
 
 use crate::cli::New;
+use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
 const FILES: [(&str, &str); 2] =
@@ -29,7 +30,7 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
     };
     let files: Vec<_> = bundled_files(agent).map(|(path, text)| (path.to_owned(), renamed(path, text))).collect();
     if files.is_empty() {
-        bail!("there is no bundled agent `{}`; `obelus agents list` lists them", visible(agent));
+        bail!("{}", fill(words_of(None).starting.no_bundled, &[&visible(agent)]));
     }
     make(folder, name, files)
 }
@@ -51,7 +52,7 @@ fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, Str
     fs::create_dir_all(agents).with_context(|| visible(&agents.display().to_string()))?;
     match fs::create_dir(&folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("{shown} exists already and was not changed; choose another name")
+            bail!("{}", fill(words_of(None).starting.folder_exists, &[&shown]))
         }
         made => made.with_context(|| shown.clone())?,
     }
@@ -65,7 +66,7 @@ fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, Str
     }
     // Agents in `agents` are found by name.
     let agent = if agents == Path::new("agents") { name } else { &shown };
-    output::note(&format!("Check it: obelus agents check {agent}\nTalk to it: obelus chat --agent {agent}"));
+    output::note(&fill(words_of(None).starting.made_agent, &[agent, agent]));
     Ok(Exit::Done)
 }
 
@@ -73,7 +74,7 @@ fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, Str
 fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
-        bail!("`{}` is not a valid name of an agent: use 1 to 64 letters, digits, `-` and `_`", visible(name));
+        bail!("{}", fill(words_of(None).starting.bad_agent_name, &[&visible(name)]));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Result;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{About, CallId, Outcome, Session};
 use obelus_runtime::EventBody;
@@ -11,7 +12,8 @@ use obelus_runtime::files::FileNews;
 use obelus_runtime::people::{QuestionView, StepLine, Titles, consent_in_words};
 use serde_json::Value;
 
-use super::chat::{question_lines, styled};
+use super::chat::{listed, numbers, question_lines, styled};
+use crate::command_error::wrong;
 use crate::language::{Words, fill, words_about_to_hear};
 use crate::output::{DIM, visible};
 
@@ -62,6 +64,18 @@ impl Narrator {
         };
         format!("  {DIM}{}{DIM:#}", fill(phrase, &[&id, &id]))
     }
+}
+
+/// The indexes of the calls with the numbers of `--only`, such as `1-3,7`, of which these are open; none for all.
+pub(crate) fn only_calls(said: &[String], open: &[usize], phrases: &Words) -> Result<Option<Vec<usize>>> {
+    if said.is_empty() {
+        return Ok(None);
+    }
+    let chosen = numbers(&said.join(","), open).map_err(|bad| {
+        let words = fill(phrases.ask.bad_numbers, &[&visible(&bad), &listed(open)]);
+        wrong(format!("--only: {words}"), phrases)
+    })?;
+    Ok(Some(chosen.into_iter().collect()))
 }
 
 /// A path quoted for a shell.

@@ -18,20 +18,22 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::files::{AgentCatalogue, ImageStore};
 use obelus_runtime::people::refused_in_words;
+use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore, Store};
 
 use super::agents;
 use super::faults::must_be_sound;
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
-use super::people::{by_in_words, quoted};
+use super::people::quoted;
 use super::plan::give_input;
+use super::sessions::interrupted;
 use crate::cli::{Run, RunOptions, RunPlan};
 use crate::command_error::{in_words, wrong};
 use crate::input;
 use crate::language::{fill, wanted, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 pub(crate) use outcome::is_proposal_of;
-pub(crate) use play::{Begin, SessionRun, play};
+pub(crate) use play::{Begin, SessionRun, play, rested_or_paused, tell_paused};
 pub(crate) use show::Shown;
 
 pub(crate) fn request(args: &Run) -> Result<Exit> {
@@ -50,7 +52,10 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
     give_input(&mut spec, args.input.as_deref())?;
     let begin = match &args.say {
         Some(words) => Input::User { text: words.clone() },
-        None if is_agent => bail!("{}", words_of(None).starting.say_something),
+        None if is_agent => {
+            args.how.session.iter().try_for_each(|id| interrupted::must_not_be(&args.how.store, id))?;
+            bail!("{}", words_of(None).starting.say_something)
+        }
         None => Input::Start,
     };
     for image in &args.image {
@@ -133,10 +138,9 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
                 (host.create(id, spec).await?, Begin::With(begin))
             }
         };
-        if let Some(by) = handle.inspect(|session| session.paused().map(str::to_owned)).await? {
-            let phrases = handle.inspect(words_of_session).await?;
-            output::note(&fill(phrases.kept.paused_by, &[id, &by_in_words(&by, phrases), id]));
-            return Ok(Exit::Waiting);
+        if handle.inspect(|session| session.paused().is_some()).await? {
+            let is_taken = note_while_paused(&store, &handle, begin, images).await?;
+            return tell_paused(&handle, is_taken, shown).await;
         }
         if let Some(mode) = how.mode.map(Mode::from) {
             set_mode(&handle, mode).await?;
@@ -187,6 +191,24 @@ fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Res
         _ => is_last || store.load(handle.id(), 0, Some(1))?.records.first().is_some_and(|first| *first.input == input),
     };
     Ok(Some(input).filter(|_| !is_echo))
+}
+
+/// Gives a paused session a new message, which it answers when it is resumed (DUR-11); returns whether there is one.
+async fn note_while_paused(
+    store: &SqliteStore,
+    handle: &SessionHandle,
+    begin: Begin,
+    images: &[PathBuf],
+) -> Result<bool> {
+    let Begin::GoingOn(Some(input @ Input::User { .. })) = begin else { return Ok(false) };
+    let is_under_way = handle.inspect(|session| !session.is_at_rest()).await?;
+    if is_under_way && store.last_turn_input(handle.id())?.as_ref() == Some(&input) {
+        // The command is repeated.
+        return Ok(false);
+    }
+    attach(handle, images).await?;
+    handle.with_id(InputId::drawn()).tell(input).await?;
+    Ok(true)
 }
 
 async fn set_mode(handle: &SessionHandle, mode: Mode) -> Result<()> {

@@ -148,6 +148,7 @@ fn service(args: &Serve, host: &Host, folder: &Path) -> Result<Service> {
         true => AgentCatalogue::of_environment(),
         false => AgentCatalogue::new(args.agents.clone()),
     };
+    tell_broken(&agents);
     let service = Service::new(host.clone(), agents).prompting(prompts());
     let service = match chosen() {
         Some(language) => service.always_in_language(language),
@@ -162,6 +163,17 @@ fn service(args: &Serve, host: &Host, folder: &Path) -> Result<Service> {
         Some(collector) => service.traced(traces(collector, args.otlp_content)?),
         None => service,
     })
+}
+
+/// Warns of agents that no session can begin with. The others are served.
+fn tell_broken(agents: &AgentCatalogue) {
+    for folder in agents.own() {
+        let Err(problems) = AgentCatalogue::title(&folder, None) else { continue };
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let words = fill(words_of(None).serving.broken_agent, &[&name, &problems.join("\n")]);
+        output::warning(&output::visible(&words));
+    }
 }
 
 /// Renders the prompts of agents.

@@ -16,7 +16,7 @@ mod as_plan;
 pub(super) mod consents;
 mod event_texts;
 pub(super) mod inspect;
-mod interrupted;
+pub(super) mod interrupted;
 mod lifecycle;
 pub(super) mod nearest;
 mod plan_inputs;
@@ -32,13 +32,13 @@ use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
 use super::adopt::Import;
-use super::chat::question_lines;
+use super::chat::{open_calls, question_lines};
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
-use super::people::{AT_COMMAND_LINE, by_in_words};
+use super::people::{AT_COMMAND_LINE, by_in_words, only_calls};
 use super::run::{Begin, SessionRun, Shown, on, play};
 #[cfg(feature = "restate")]
 use crate::cli::EngineName;
-use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb, chosen};
+use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb};
 use crate::command_error::{Declined, wrong};
 use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
@@ -71,7 +71,7 @@ fn perform(args: &Sessions) -> Result<Exit> {
         }
         Sessions::Show { id, at, store, json, .. } => {
             let opened = inspect::open_for(store, id)?;
-            let exit = inspect::show(&opened, id, *at, *json)?;
+            let exit = inspect::show(&opened, id, *at, *json, Some(store))?;
             if !json && at.is_none() {
                 interrupted::tell_shown(&opened, store, id);
             }
@@ -166,7 +166,12 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         })
     };
     let decision = match &args.verb {
-        Verb::Approve { also: None, only, .. } => Decision::Approve { only: chosen(only) },
+        Verb::Approve { also: None, only, .. } if only.is_empty() => Decision::Approve { only: None },
+        Verb::Approve { also: None, only, .. } => {
+            let open = open_calls(&asked(&args.id, &args.store)?);
+            let phrases = phrases_for(&args.store, parts(&args.id)?.0);
+            Decision::Approve { only: only_calls(only, &open, phrases)? }
+        }
         Verb::Approve { also: Some(also), agreed, until, .. } => {
             match consents::offered(args, *also, agreed.as_deref(), until.as_deref())? {
                 Some(decision) => decision,

@@ -292,6 +292,10 @@ fn a_new_agent_is_valid_and_answers_and_an_existing_folder_is_not_changed() {
     here(&["agents", "copy", "crm", "--as", "sales"]).exits(0).prints("agents/sales/tools/deals.yaml");
     here(&["agents", "check", "sales"]).exits(0).prints("ok agents/sales");
     here(&["agents", "copy", "crmm"]).exits(2).says("is no bundled agent");
+    here(&["new", "shop", "--lang", "ru"]).exits(0).says("Поговорить: obelus chat --agent shop");
+    here(&["new", "shop", "--lang", "ru"]).exits(2).says("такая папка уже есть");
+    here(&["new", "../shop", "--lang", "ru"]).exits(2).says("не годится как имя агента");
+    here(&["agents", "copy", "crmm", "--lang", "ru"]).exits(2).says("встроенного агента «crmm» нет");
 }
 
 #[test]

@@ -36,16 +36,21 @@ fn a_check_notes_misspelt_keys_unknown_reads_and_unknown_tools_of_a_playbook() {
     let folder = Folder::new("hint-check");
     let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  \
         find: {type: object, properties: {id: {type: string, minLenght: 1}}, requierd: [id], x-effect: read}\n";
+    let agent = &format!(
+        "{agent}  kept: {{type: object, properties: {{number: {{}}, _outputPath: {{const: †stat.order}}}}, required: [nmber], x-effect: create}}\n"
+    );
     folder.file("desk/answers.yaml", "- answer: {calls: [{_tool: fnd, id: a}], say: ok}\n- output: ok\n");
     let agent = folder.file("desk/agent.yaml", agent);
     let ran = obelus(&["agents", "check", &agent]).exits(0);
     ran.prints("did you mean `required`?")
         .prints("did you mean `minLength`?")
+        .prints("`required`: `properties` has no `nmber`; did you mean `number`?")
+        .prints("`kept`: `_outputPath`: †stat.order: there is no kind `stat` yet; did you mean `state`?")
         .prints("the tool `find` reads")
         .prints("calls the tool `fnd`, which the agent does not have; did you mean `find`?");
     for bundled in ["crm", "notes", "operator"] {
         let notes = obelus(&["agents", "check", bundled, "--json"]).exits(0).json()["notes"].to_string();
-        for word in ["JSON Schema", "reads, and no activity", "calls the tool"] {
+        for word in ["JSON Schema", "`required`", "there is no kind", "reads, and no activity", "calls the tool"] {
             assert!(!notes.contains(word), "{bundled}: {notes}");
         }
     }
@@ -126,7 +131,7 @@ fn a_store_in_use_points_to_the_server() {
     let mut holder = start(&mut command(&["chat", "--agent", "notes", "--session", "h", "--store", &store]));
     wait_for("the store is held", || std::path::Path::new(&folder.path("store/obelus.sock")).exists());
     for said in in_both(&["run", "notes", "--say", "hello", "--session", "z", "--store", &store], 2) {
-        said.says("obelus serve").says("--server URL").says("--store");
+        said.says("obelus serve").says("obelus chat --server URL").says("--store");
     }
     drop(holder.stdin.take());
     holder.wait().expect("it ends with its stdin");

@@ -246,3 +246,14 @@ fn the_environment_is_the_fallback_for_the_language() {
     inbox("ru_RU.UTF-8", &["--lang", "en"]).says("There are no open questions.");
     inbox("C.UTF-8", &[]).says("There are no open questions.");
 }
+
+#[test]
+fn a_missing_key_is_reported_in_one_language() {
+    let folder = Folder::new("language-no-key");
+    let agent = folder.file("agent.yaml", "name: office\nlanguage: [ru, en]\nmodel: openai:gpt-none\n");
+    let says = |lang: &str| run(&mut command(&["run", &agent, "--say", "8", "--lang", lang]), b"").exits(1).stderr;
+    let (russian, english) = (says("ru"), says("en"));
+    assert!(russian.contains("Нет ключа для модели.") && !russian.contains("the environment"), "{russian}");
+    assert!(russian.contains("OPENAI_API_BASE"), "{russian}");
+    assert!(english.contains("the environment has no OPENAI_API_KEY"), "{english}");
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, obelus};
+use crate::support::{Folder, find, obelus};
 
 /// Tools in jq: `find` returns its parameter, `tell` returns a text, `fail` fails.
 const TOOLS: &str = r#"
@@ -243,6 +243,43 @@ activities:
     let run = |input: &str| obelus(&["plan", "run", &out, "--input", input]);
     run(r#"{"name": "Anna", "text": "Hello"}"#).prints("send: sent Hello to Anna@example.test");
     run(r#"{"name": 5}"#).exits(2).says("is not of type \"string\"");
-    obelus(&export).exits(2).says("exists");
+    obelus(&export).exits(2).says("routine.json: the file exists already, and was not changed; name another one");
     obelus(&["sessions", "export", "none", "--plan", "--store", &store]).exits(2).says("none");
+}
+
+/// PLAN-12: a call goes into the plan with its own method, and the plan leaves the state that the session left.
+#[test]
+fn an_exported_call_writes_its_result_as_it_did_in_the_session() {
+    let folder = Folder::new("plan-export-methods");
+    let call = |tool: &str| format!("{{_tool: {tool}, x: 1}}");
+    let calls = ["a", "b", "c"].map(call).join(", ");
+    folder.file(
+        "p.yaml",
+        format!(
+            "rules:\n  - when: .requests == 1\n    answer: {{calls: [{calls}]}}\notherwise: {{answer: {{say: done}}}}\n"
+        ),
+    );
+    let tool = |metas: &str| {
+        format!("{{type: object, properties: {{x: {{type: integer}}{metas}}}, x-effect: read, x-trust: trusted}}")
+    };
+    let file = folder.file(
+        "agent.yaml",
+        format!(
+            "name: x\nmodel: playbook:p.yaml\nmode: full\ntools:\n  a: {}\n  b: {}\n  c: {}\n\
+             activities: {{a: {{jq: '{{v: 1}}'}}, b: {{jq: '2'}}, c: {{jq: '3'}}}}\n",
+            tool(", _outputPath: {const: †state.a}"),
+            tool(", _outputPath: {const: †state.b}, _outputMethod: {const: push}"),
+            tool(""),
+        ),
+    );
+    let (store, out) = (folder.path("store"), folder.path("plan.json"));
+    let ran = obelus(&["run", &file, "--say", "go", "--session", "s", "--store", &store, "--json"]).exits(0).json();
+    obelus(&["sessions", "export", "s", "--plan", "--out", &out, "--store", &store]).exits(0);
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&out).unwrap()).unwrap();
+    let planned = &written["context"].as_array().unwrap().last().unwrap()["plan"];
+    let call = |tool: &str| json!({"_tool": tool, "x": 1});
+    assert_eq!(planned, &json!([call("a"), call("b"), call("c")]));
+    let again = obelus(&["plan", "run", &out, "--json"]).exits(0).json();
+    let state = json!({"a": {"v": 1}, "b": [2]});
+    assert_eq!((find(&ran["context"], "†state"), find(&again["context"], "†state")), (state.clone(), state));
 }

@@ -43,18 +43,23 @@ impl Server {
 
     /// Starts a server over a new store, with these variables in its environment.
     pub(crate) fn with_env(name: &str, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        Self::started(folder(name), args, variables)
+        Self::started(folder(name), args, variables, Stdio::null())
+    }
+
+    /// Starts a server over a store, whose messages go to a file.
+    pub(crate) fn logged(store: PathBuf, args: &[&str], log: &Path) -> Self {
+        Self::started(store, args, &[], fs::File::create(log).unwrap().into())
     }
 
     /// Starts a server over a store, at any free port.
     pub(crate) fn over(store: PathBuf, args: &[&str]) -> Self {
-        Self::started(store, args, &[])
+        Self::started(store, args, &[], Stdio::null())
     }
 
-    fn started(store: PathBuf, args: &[&str], variables: &[(&str, &str)]) -> Self {
+    fn started(store: PathBuf, args: &[&str], variables: &[(&str, &str)], stderr: Stdio) -> Self {
         let mut command = obelus(&["serve", "--listen", "127.0.0.1:0", "--store"]);
         command.envs(variables.iter().copied());
-        let mut child = command.arg(&store).args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command.arg(&store).args(args).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("http://").unwrap_or_else(|| panic!("it said `{line}`"));

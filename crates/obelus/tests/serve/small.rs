@@ -117,3 +117,27 @@ fn threads_are_searched_by_status_and_metadata_with_a_limit() {
     assert!(find(json!({"metadata": {"graph_id": "crm"}})).is_empty());
     assert_eq!(server.post("/threads/count", &json!({"status": "idle"})).json(), 2);
 }
+
+#[test]
+fn both_spellings_of_did_not_are_read() {
+    let server = Server::start("did-not", &[]);
+    server.session("s");
+    server.say("s", "ask Anna to call the customer");
+    let digest = server.get("/api/v1/questions").json()[0]["digest"].clone();
+    for decision in ["did_not", "did-not"] {
+        let body = json!({"decision": decision, "digest": digest});
+        let refused = server.post("/api/v1/questions/s:q1/answer", &body);
+        assert_eq!(refused.code(), "unfit_answer", "it is read, and does not answer this question: {refused:?}");
+    }
+}
+
+#[test]
+fn a_broken_agent_is_named_at_the_start_and_the_others_are_served() {
+    let agents = changed_desk("broken-agents", "language: en", "langauge: en");
+    let log = agents.join("stderr");
+    let server = Server::logged(folder("broken"), &["--agents", agents.to_str().unwrap()], &log);
+    let said = fs::read_to_string(&log).unwrap();
+    assert!(said.contains("warning: the agent `desk` cannot be used: "), "{said}");
+    assert!(said.contains("langauge"), "{said}");
+    assert_eq!(server.get("/api/v1/agents/notes").status, 200);
+}

@@ -20,6 +20,9 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
     assert_eq!((&waiting[0]["id"], &waiting[0]["about"]), (&json!("s:q1"), &json!("in_doubt")), "{waiting}");
     let told = String::from_utf8(harness.does(&["inbox", "--lang", "ru"]).stdout).unwrap();
     assert!(told.contains("Неизвестно, произошло ли это") && told.contains("obelus answer s:q1 --store"), "{told}");
+    let shown = String::from_utf8(harness.does(&["sessions", "show", "s", "--lang", "en"]).stdout).unwrap();
+    assert!(shown.contains("to answer: obelus answer s:q1 --store"), "{shown}");
+    assert!(shown.contains("it may still be running, so check before you answer"), "{shown}");
     // Reading the inbox changes nothing; the answer reaches the question that opening the session will ask.
     assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
     let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
@@ -71,4 +74,36 @@ fn an_effect_whose_result_later_steps_need_is_not_settled_without_it() {
     assert_eq!(answered.status.code(), Some(1), "{}", words(&answered));
     let said = "wipe (id: b, after: †state.a): not run: the result of the step that it needs was not given";
     assert!(words(&answered).contains(said), "{}", words(&answered));
+}
+
+#[test]
+fn commands_that_do_not_continue_an_interrupted_session_name_the_one_that_does() {
+    let harness = Harness::new("way-on");
+    let files = [
+        (
+            "p.yaml",
+            "rules:\n  - when: .requests == 1\n    answer: {calls: [{_tool: look, id: a, _outputPath: †state.a}]}\notherwise: {answer: {say: seen}}\n",
+        ),
+        (
+            "agent.yaml",
+            "name: reader\nlanguage: en\nmode: full\nmodel: playbook:p.yaml\n\
+             tools: {look: {type: object, properties: {id: {}}, x-effect: read, x-trust: trusted}}\n\
+             activities: {look: {exec: [./mark.sh]}}\n",
+        ),
+    ];
+    files.iter().for_each(|(name, text)| fs::write(harness.folder.join(name), text).unwrap());
+    let gate = harness.hold("a");
+    let mut child = harness.obelus(&["run", "agent.yaml", "--session", "r", "--say", "look"]).spawn().unwrap();
+    harness.wait_for("began-a");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    for command in [&["run", "agent.yaml", "--session", "r"][..], &["sessions", "resume", "r"]] {
+        let output = harness.does(command);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", words(&output));
+        let said = "`r` was interrupted, and nobody works on it now; to continue: obelus chat --session r --store ";
+        assert!(words(&output).contains(said), "{command:?}: {}", words(&output));
+    }
+    let chat = harness.does(&["chat", "--session", "r"]);
+    assert!(String::from_utf8_lossy(&chat.stdout).contains("seen"), "{}", words(&chat));
 }

@@ -2,6 +2,8 @@
 
 mod again;
 mod doubt;
+mod only;
+mod paused;
 mod rules;
 
 use std::fs;
@@ -137,7 +139,7 @@ fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
     eventually("the holder goes on with the session that was answered", || harness.done().ends_with(&["c".to_owned()]));
     let twice = harness.does(&["approve", "s:q1"]);
     assert!(words(&twice).contains("approved already"), "{}", words(&twice));
-    // Pause and resume the session that the holder itself runs.
+    // Pause the session that the holder itself runs: the holder ends, and another process goes on.
     harness.does(&["sessions", "pause", "t"]);
     fs::remove_file(gate).unwrap();
     let shown = || harness.json(&["sessions", "show", "t", "--json"]);
@@ -148,9 +150,10 @@ fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
         1,
         "nothing starts while it is paused"
     );
-    assert_eq!(harness.json(&["sessions", "resume", "t", "--json"])["holder"], other.id());
     let output = other.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap()["paused"], "a person at the command line");
+    harness.json(&["sessions", "resume", "t", "--json"]);
     assert_eq!(harness.done(), ["a", "b", "c", "a", "c"]);
     assert!(!harness.folder.join("store/obelus.sock").exists());
 }

@@ -49,7 +49,13 @@ fn stray_reference(text: &str, agent: &Agent) -> Option<String> {
 }
 
 fn stray_path(path: &Path, agent: &Agent) -> Option<String> {
-    let schema = agent.context.view(&path.kind)?.schema(None)?;
+    let Some(view) = agent.context.view(&path.kind) else {
+        // A new kind needs no declaration, but a typing error looks the same.
+        let known = agent.context.views().map(|(kind, _)| kind).chain(["state", "input"]);
+        let near = closest(&path.kind, &known.collect::<Vec<_>>()).filter(|near| *near != &*path.kind)?;
+        return Some(format!("{path}: there is no kind `{}` yet; did you mean `{near}`?", path.kind));
+    };
+    let schema = view.schema(None)?;
     let (unknown, known) = unknown_field(schema, &path.segments)?;
     Some(format!("{path}: the schema of `{}` has no `{unknown}`{}", path.kind, hint(&unknown, &known)))
 }

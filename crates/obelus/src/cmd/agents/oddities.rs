@@ -85,9 +85,11 @@ pub(super) fn name_notes(folder: &Path, name: &str) -> Vec<String> {
     notes
 }
 
-/// Adds the keys of a schema that are nearly those of JSON Schema, at every depth.
+/// Adds the keys of a schema that are nearly those of JSON Schema, and required properties that it does not have, at
+/// every depth.
 fn add_misspelt(schema: &Value, place: &str, notes: &mut Vec<Note>) {
     let Value::Object(fields) = schema else { return };
+    add_undeclared(schema, place, notes);
     for (key, value) in fields {
         let is_own = key.starts_with("x-") || key.starts_with(['_', '$']);
         let inner = format!("{place}.{key}");
@@ -109,6 +111,21 @@ fn add_misspelt(schema: &Value, place: &str, notes: &mut Vec<Note>) {
             }
             _ => {}
         }
+    }
+}
+
+/// Adds the required properties of a schema that it does not declare. What it leaves to other schemas is declared there.
+fn add_undeclared(schema: &Value, place: &str, notes: &mut Vec<Note>) {
+    let (Some(required), Some(known)) = (schema["required"].as_array(), schema["properties"].as_object()) else {
+        return;
+    };
+    if ["patternProperties", "$ref", "anyOf", "oneOf", "allOf"].iter().any(|key| !schema[*key].is_null()) {
+        return;
+    }
+    let names: Vec<&str> = known.keys().map(String::as_str).collect();
+    for name in required.iter().filter_map(Value::as_str).filter(|name| !known.contains_key(*name)) {
+        let hint = closest(name, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        notes.push((format!("{place}.required"), format!("`required`: `properties` has no `{name}`{hint}")));
     }
 }
 

@@ -254,7 +254,7 @@ fn result(line: &str, phrases: &Words) -> Result<Value, String> {
 }
 
 /// Reads `1-3, 7` as indexes of open calls; the error is the part that is not in the list.
-pub(super) fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
+pub(crate) fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
     let mut all = BTreeSet::new();
     for part in line.split([',', ' ', ';']).filter(|part| !part.is_empty()) {
         let number = |text: &str| text.trim().parse::<usize>().ok().and_then(|n| n.checked_sub(1));
@@ -270,7 +270,7 @@ pub(super) fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, Str
 }
 
 /// Indexes as a list counted from one: `1-3, 7`.
-pub(super) fn listed(indexes: &[usize]) -> String {
+pub(crate) fn listed(indexes: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for index in indexes.iter().map(|index| index + 1) {
         match parts.last_mut() {

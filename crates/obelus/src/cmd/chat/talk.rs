@@ -19,6 +19,7 @@ use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
 use super::{answers, question};
 use crate::cmd::people::{AT_TERMINAL, by_in_words};
+use crate::cmd::run::rested_or_paused;
 use crate::language::{Words, fill};
 use crate::output::{DIM, Exit};
 
@@ -224,7 +225,21 @@ impl Talk {
             }
         };
         let rested = self.catch_up().or(rested);
-        self.worked(worked, about, rested.as_deref())
+        let worked = self.worked(worked, about, rested.as_deref())?;
+        if matches!(worked, WorkResult::Rested) && rested.is_none() {
+            self.tell_paused().await?;
+        }
+        Ok(worked)
+    }
+
+    /// Says that the turn was paused from elsewhere. A command says it at its end.
+    async fn tell_paused(&self) -> Result<()> {
+        let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
+        if let (Some(by), Some(session), true) = (paused, &self.session, self.surface != Surface::Stderr) {
+            let words = fill(self.phrases.kept.paused_by, &[session, &by_in_words(&by, self.phrases), session]);
+            self.screen.lock().note(&words);
+        }
+        Ok(())
     }
 
     /// Shows how the work ended; without an end it was left.
@@ -454,10 +469,10 @@ fn show(screen: &Shared, event: &SessionEvent) -> Option<Box<Reply>> {
     }
 }
 
-/// Gives the session its inputs, each with an id (DUR-13), and waits until it rests.
+/// Gives the session its inputs, each with an id (DUR-13), and waits until it rests or is paused.
 async fn do_work(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
     tell(&handle.with_id(InputId::drawn()), work).await?;
-    handle.rested().await.map(drop)
+    rested_or_paused(handle).await.map(drop)
 }
 
 async fn tell(handle: &SessionHandle, work: Work) -> Result<(), Refused> {

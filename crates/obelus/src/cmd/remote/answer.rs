@@ -5,8 +5,8 @@ use obelus_channel::client::{Client, encoded};
 use serde_json::{Value, json};
 
 use super::{followed, rested, steps_that_read_it, tell_turn, text};
-use crate::cli::{Verb, chosen};
-use crate::cmd::people::value_said;
+use crate::cli::Verb;
+use crate::cmd::people::{only_calls, value_said};
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
@@ -53,7 +53,12 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
         })
     };
     Ok(Some(match verb {
-        Verb::Approve { also: None, only, .. } => json!({"decision": "approve", "only": chosen(only)}),
+        Verb::Approve { also: None, only, .. } => {
+            let calls = row["view"]["calls"].as_array().into_iter().flatten();
+            let open = calls.filter(|call| call["is_open"] == true).filter_map(|call| call["index"].as_u64());
+            let open: Vec<usize> = open.filter_map(|index| usize::try_from(index).ok()).collect();
+            json!({"decision": "approve", "only": only_calls(only, &open, words_of(None))?})
+        }
         Verb::Approve { also: Some(also), agreed, until, .. } => {
             let offers: Vec<&Value> = row["consents"].as_array().into_iter().flatten().collect();
             let Some(offer) = offers.iter().find(|offer| offer["scope"] == also.name()) else {

@@ -115,7 +115,7 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
 
 pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     if !as_json {
-        return sessions::inspect::show(&SessionCopy::of(client, id).await?.store, id, at, false);
+        return sessions::inspect::show(&SessionCopy::of(client, id).await?.store, id, at, false, None);
     }
     let path = format!("/api/v1/sessions/{}", encoded(id));
     let session = client.get(&path).await?;

@@ -4,19 +4,20 @@ use std::path::PathBuf;
 use std::pin::pin;
 
 use anyhow::{Result, bail};
-use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Reply, TurnEnd};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Reply, Session, TurnEnd};
 use obelus_runtime::people::refused_in_words;
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
+use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
-use super::super::people::{Narrator, RunningCalls};
+use super::super::people::{Narrator, RunningCalls, by_in_words};
 use super::Shown;
 use crate::command_error::Declined;
-use crate::language::{fill, words_of};
-use crate::output::{self, Exit};
+use crate::language::{fill, words_of, words_of_session};
+use crate::output::{self, Exit, visible};
 
 /// A session and its surroundings.
 pub(crate) struct SessionRun {
@@ -78,8 +79,18 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Resul
         drop(over);
         served.await?;
     }
+    let ended = match ended {
+        // Somebody may have resumed it while this process stopped listening.
+        Ok(None) => handle.finished().await.map(|reply| reply.map(|reply| (reply, false))).map_err(Into::into),
+        ended => ended,
+    };
     let (reply, is_interrupted) = match ended {
-        Ok(ended) => ended,
+        Ok(Some(ended)) => ended,
+        Ok(None) => {
+            let exit = tell_paused(&handle, false, shown).await;
+            host.close().await;
+            return exit;
+        }
         Err(error) => {
             host.close().await;
             return Err(error);
@@ -95,8 +106,9 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Resul
     Ok(if is_interrupted { Exit::Interrupted } else { exit })
 }
 
-/// Runs one turn and asks its questions; returns whether the person broke off.
-async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Reply, bool)> {
+/// Runs one turn and asks its questions; returns its reply, and whether the person broke off. None if the session was
+/// paused meanwhile.
+async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Option<(Reply, bool)>> {
     let handle = watch.handle.clone();
     let begun = match begin {
         Begin::With(input) if has_people => return attended(watch, vec![Work::Tell(input)]).await,
@@ -109,26 +121,34 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
             watch.until(handle.finished()).await?
         }
         Begin::GoingOn(then) => {
-            let rested = watch.until(handle.rested()).await?;
+            let rested = watch.until(rested_or_paused(&handle)).await?;
             match then {
                 Some(input) => watch.tell(input).await?,
                 None => rested,
             }
         }
     };
-    let Some(reply) = begun else { bail!("{}", words_of(None).running.not_begun) };
+    let Some(reply) = begun else {
+        return match is_paused(&handle).await? {
+            true => Ok(None),
+            false => bail!("{}", words_of(None).running.not_begun),
+        };
+    };
     if has_people && reply.ends == TurnEnd::Waiting {
         return attended(watch, Vec::new()).await;
     }
     let reply = watch.until(handle.finished()).await.ok().flatten().unwrap_or(reply);
-    Ok((reply, false))
+    Ok(Some((reply, false)))
 }
 
 /// The same with a person at the terminal, who sees the steps and answers there.
-async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<(Reply, bool)> {
+async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<Option<(Reply, bool)>> {
     let handle = watch.handle.clone();
     let phrases = watch.look.phrases;
     let is_interrupted = attend(&handle, watch.session.clone(), phrases, work).await?;
+    if !is_interrupted && is_paused(&handle).await? {
+        return Ok(None);
+    }
     let is_asked = is_asked(&handle).await?;
     let finished = match is_interrupted || is_asked {
         // Calls that wait for a person, or were left, are not waited for.
@@ -137,17 +157,46 @@ async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<(Reply, bool)> {
     };
     let Some(reply) = (match finished {
         Some(reply) => Some(reply),
-        None => handle.inspect(obelus_kernel::session::Session::reply).await?,
+        None => handle.inspect(Session::reply).await?,
     }) else {
         std::process::exit(Exit::Interrupted as i32);
     };
-    Ok((reply, is_interrupted))
+    Ok(Some((reply, is_interrupted)))
 }
 
-/// Gives the session an input, and waits until the turn rests.
+/// Gives the session an input, and waits until the turn rests or is paused.
 async fn told(handle: &SessionHandle, input: Input) -> Result<Option<Reply>, Refused> {
     handle.with_id(InputId::drawn()).tell(input).await?;
-    handle.rested().await
+    rested_or_paused(handle).await
+}
+
+/// Waits until the turn rests, or until it is paused and nothing runs. A paused turn has no reply yet.
+pub(crate) async fn rested_or_paused(handle: &SessionHandle) -> Result<Option<Reply>, Refused> {
+    match handle.read_at_rest(Session::is_at_rest).await? {
+        true => handle.rested().await,
+        false => handle.finished().await,
+    }
+}
+
+/// Whether somebody paused the session in the middle of its turn.
+async fn is_paused(handle: &SessionHandle) -> Result<bool, Refused> {
+    handle.inspect(|session| session.paused().is_some() && !session.is_at_rest()).await
+}
+
+/// Says who paused a session, how it goes on, and whether it took an input meanwhile.
+pub(crate) async fn tell_paused(handle: &SessionHandle, is_taken: bool, shown: Shown) -> Result<Exit> {
+    let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
+    let (by, phrases) = handle.inspect(look).await?;
+    let (by, id) = (by.unwrap_or_default(), visible(handle.id()));
+    let by_whom = by_in_words(&by, phrases);
+    output::note(&match is_taken {
+        true => fill(phrases.kept.noted, &[&by_whom, &id]),
+        false => fill(phrases.kept.paused_by, &[&id, &by_whom, &id]),
+    });
+    if shown.as_json {
+        output::json(&json!({"paused": by, "taken": is_taken}));
+    }
+    Ok(Exit::Waiting)
 }
 
 async fn open_questions(handle: &SessionHandle) -> Result<Vec<Question>, Refused> {

@@ -62,10 +62,10 @@ fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
     for message in context.messages() {
         let Message::Data(data) = message else { continue };
         let Some((call, path, _)) = data.as_result() else { continue };
-        if call["_tool"].as_str().is_none_or(|tool| context.tool(tool).is_none()) {
-            continue;
-        }
-        let call = as_planned(call, Some(&path.to_string()));
+        let Some(tool) = call["_tool"].as_str().and_then(|tool| context.tool(tool)) else { continue };
+        // A tool that declares its path declares also how results are written there.
+        let by_default = tool.meta("_outputPath").is_none().then(|| path.to_string());
+        let call = as_planned(call, by_default.as_deref());
         let places = places.entry(call.to_string()).or_default();
         let place = (path.to_string(), data.instance.clone());
         if places.contains(&place) {
@@ -115,13 +115,13 @@ fn is_same(proposed: &Value, ran: &Value) -> bool {
     proposed["_tool"] == ran["_tool"] && proposed.get("_outputPath").is_none() && is_proposal_of(proposed, ran)
 }
 
-/// A call for a plan: for all instances, and without fields that only applied when it was proposed.
-fn as_planned(call: &Value, written: Option<&str>) -> Value {
+/// A call for a plan: for all instances, and without fields that only applied when it was proposed. A result that no
+/// path was named for was pushed to `by_default`, the list of all results.
+fn as_planned(call: &Value, by_default: Option<&str>) -> Value {
     let mut call = call.clone();
     if let Value::Object(fields) = &mut call {
         fields.retain(|name, value| !OF_THEN.contains(&name.as_str()) && name != "_instance" && !value.is_null());
-        if let (Some(path), false) = (written, fields.contains_key("_outputPath")) {
-            // The list of all results, if a call names no path.
+        if let (Some(path), false) = (by_default, fields.contains_key("_outputPath")) {
             fields.insert("_outputPath".to_owned(), path.into());
             fields.insert("_outputMethod".to_owned(), "push".into());
         }

@@ -152,11 +152,17 @@ pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(in crate::cmd) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn show(
+    store: &SqliteStore,
+    id: &str,
+    at: Option<u64>,
+    as_json: bool,
+    args: Option<&StoreArgs>,
+) -> Result<Exit> {
     let session = read(store, id, at)?;
     match as_json {
         true => output::json(&shown(&session, id)),
-        false => tell(store, &session, id, at)?,
+        false => tell(store, &session, id, at, args)?,
     }
     match session.context().unreadable() {
         Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, why])),
@@ -181,8 +187,9 @@ pub(in crate::cmd) fn shown(session: &Session, id: &str) -> Value {
     shown
 }
 
-/// Prints a session for people: agent and status, messages and steps, memory, open questions.
-fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Result<()> {
+/// Prints a session for people: agent and status, messages and steps, memory, open questions. With the arguments of
+/// a store the commands that answer them are printed too.
+fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>, args: Option<&StoreArgs>) -> Result<()> {
     let look = narrator(store, id, session);
     let (phrases, agent) = (look.phrases, agent_of(store, id));
     let status = status_in_words(SessionStatus::of(session), phrases);
@@ -207,6 +214,9 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     for question in &open_questions(session) {
         let view = viewed(store, id, session, question, phrases.language);
         output::answer(&format!("\n{}", look.question(&view, false)));
+        if let (Some(args), None) = (args, at) {
+            output::answer(&look.how_to_answer(question.about, &view.id, args.store.as_deref()));
+        }
     }
     let (turn, whole) = session.spent();
     if whole.requests > 0 {

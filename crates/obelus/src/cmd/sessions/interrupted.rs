@@ -1,5 +1,6 @@
 //! How to continue a session whose process ended in the middle of a turn.
 
+use anyhow::Result;
 use obelus_kernel::session::Input;
 use obelus_runtime::SqliteStore;
 use obelus_runtime::sessions::SessionStatus;
@@ -8,23 +9,42 @@ use super::super::host::viewer;
 use super::super::people::quoted;
 use super::inspect;
 use crate::cli::StoreArgs;
-use crate::language::{Words, fill};
+use crate::command_error::wrong;
+use crate::language::{Words, fill, words_of_session};
 use crate::output::{self, visible};
 
 /// Says how to continue a session if nobody works on it.
 pub(super) fn tell(store: &SqliteStore, at: &StoreArgs, id: &str, status: SessionStatus, phrases: &Words) {
+    if let Some(words) = way_on(store, at, id, status, phrases) {
+        output::note(&visible(&words));
+    }
+}
+
+/// How to continue a session if nobody works on it, as text.
+fn way_on(store: &SqliteStore, at: &StoreArgs, id: &str, status: SessionStatus, phrases: &Words) -> Option<String> {
     if status != SessionStatus::UnderWay || store.is_held() {
-        return;
+        return None;
     }
     let named = at.store.as_ref().map(|folder| format!(" --store {}", quoted(&folder.display().to_string())));
     let command = format!("{} --session {}{}", command(store, id), quoted(id), named.unwrap_or_default());
-    output::note(&visible(&fill(phrases.kept.interrupted, &[id, &command])));
+    Some(fill(phrases.kept.interrupted, &[id, &command]))
+}
+
+/// Refuses a command that does not continue an interrupted session; the error names the one that does.
+pub(in crate::cmd) fn must_not_be(at: &StoreArgs, id: &str) -> Result<()> {
+    let Ok(Some(store)) = inspect::open(at) else { return Ok(()) };
+    let Ok(session) = inspect::read(&store, id, None) else { return Ok(()) };
+    let phrases = words_of_session(&session);
+    match way_on(&store, at, id, SessionStatus::of(&session), phrases) {
+        Some(words) => Err(wrong(words, phrases)),
+        None => Ok(()),
+    }
 }
 
 /// The same for a session that was shown.
 pub(super) fn tell_shown(store: &SqliteStore, at: &StoreArgs, id: &str) {
     if let Ok(session) = inspect::read(store, id, None) {
-        tell(store, at, id, SessionStatus::of(&session), crate::language::words_of_session(&session));
+        tell(store, at, id, SessionStatus::of(&session), words_of_session(&session));
     }
 }
 

@@ -11,7 +11,7 @@ use super::super::holder::tell_holder;
 use super::super::host::{store_folder, viewer};
 use super::super::people::AT_COMMAND_LINE;
 use super::super::run::{Begin, SessionRun, Shown, on, play};
-use super::opened;
+use super::{interrupted, opened};
 use crate::cli::StoreArgs;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit};
@@ -31,6 +31,7 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
 
 pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: AT_COMMAND_LINE.to_owned() };
+    interrupted::must_not_be(at, id)?;
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;

@@ -1,7 +1,7 @@
 //! Export, import and fork of sessions.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Take, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Take, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -91,14 +91,16 @@ pub(super) fn export(host: &Host, id: &str, to: Option<&Path>) -> Result<Exit> {
 pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
     match to {
         None => std::io::stdout().write_all(text.as_bytes())?,
-        // Only the owner may read a session's content.
-        Some(file) => OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(file)
-            .and_then(|mut open| open.write_all(text.as_bytes()).and_then(|()| open.sync_all()))
-            .with_context(|| input::name(file))?,
+        Some(file) => {
+            // Only the owner may read a session's content.
+            let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+            if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
+                bail!("{}", fill(words().file_exists, &[&input::name(file)]));
+            }
+            opened
+                .and_then(|mut open| open.write_all(text.as_bytes()).and_then(|()| open.sync_all()))
+                .with_context(|| input::name(file))?;
+        }
     }
     Ok(())
 }
