@@ -17,6 +17,7 @@ mod json;
 mod language;
 mod login;
 mod mcp;
+mod paused;
 mod pictures;
 mod places;
 mod plans;

@@ -128,6 +128,10 @@ impl Terminal {
                 WorkResult::Left => return Ok(true),
             }
         }
+        // A paused session acts on no answer: it is asked when it goes on.
+        if self.talk.handle.inspect(|session| session.paused().is_some()).await? {
+            return Ok(false);
+        }
         Ok(self.ask_what_is_open().await? == Some(Exit::Interrupted))
     }
 

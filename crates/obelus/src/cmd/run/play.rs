@@ -102,6 +102,10 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Resul
         shown.exit(session, &reply, answered.as_ref())
     });
     let exit = exit.await?;
+    // A turn that was paused may also rest: it ended, or asks something.
+    if !shown.as_json && handle.inspect(|session| session.paused().is_some()).await? {
+        tell_paused(&handle, false, shown).await?;
+    }
     host.close().await;
     Ok(if is_interrupted { Exit::Interrupted } else { exit })
 }
