@@ -24,11 +24,10 @@ const RUSSIAN: [(&str, &str); 13] = [
 
 /// Commands with English texts only, because their readers are authors of agents, and why. With a part of a literal the
 /// entry is for that literal alone.
-const ENGLISH: [(&str, &str, &str); 8] = [
+const ENGLISH: [(&str, &str, &str); 7] = [
     ("agents.rs", "", "shows and checks files of agents"),
     ("agents/", "", "pins and logs in for the author of an agent"),
     ("eval.rs", "", "measures an agent"),
-    ("new.rs", "", "makes files of agents"),
     ("plan.rs", "", "checks and draws files of plans"),
     ("plan/load.rs", "", "errors of files"),
     ("resolve.rs", "", "evaluates an expression of a file"),
