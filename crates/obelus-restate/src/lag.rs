@@ -104,7 +104,7 @@ mod tests {
     use crate::client::Cluster;
     use crate::live::{LiveError, Sessions};
     use crate::warnings::Warnings;
-    use crate::wire::{Checksum, FORM, Timer};
+    use crate::wire::Checksum;
 
     /// Answers one request. Queries get the next rows, or the last ones again; the object says the same each time.
     async fn answer(stream: TcpStream, queries: &mut VecDeque<Value>, object: &Value) {
@@ -149,21 +149,7 @@ mod tests {
 
     /// The rows of a session's head with this number of records.
     fn head(seq: u64) -> Value {
-        let head = Head {
-            form: FORM,
-            key: "k".to_owned(),
-            created: Time(1),
-            seq,
-            last_at: None,
-            sum: Checksum::default(),
-            genesis: Checksum::default(),
-            rest: 0,
-            timer: Timer::default(),
-            stops: 0,
-            inbox: Checksum::default(),
-            held: Vec::new(),
-            parked: 0,
-        };
+        let head = Head { seq, ..Head::new("k", Time(1), Checksum::default()) };
         json!({"rows": [{"key": key::HEAD, "value_utf8": serde_json::to_string(&head).unwrap()}]})
     }
 

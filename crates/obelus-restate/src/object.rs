@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::live::{LiveError, SessionGuard, Sessions};
 use crate::step::{self, Step};
 use crate::wire::{
-    Answered, CheckpointRequest, Checksum, Creation, EFFECTS, Effect, Envelope, FORM, Head, ImportPart, SESSION,
-    SentParts, StoredCheckpoint, StoredRecord, TakenInput, Tick, Timer, key,
+    Answered, CheckpointRequest, Checksum, Creation, EFFECTS, Effect, Envelope, Head, ImportPart, SESSION, SentParts,
+    StoredCheckpoint, StoredRecord, TakenInput, Tick, key,
 };
 
 /// How long a session rests before a checkpoint: the next turn may follow at once.
@@ -57,19 +57,10 @@ impl SessionObject {
         };
         let text = genesis.to_string();
         let head = Head {
-            form: FORM,
-            key: genesis["key"].as_str().unwrap_or_default().to_owned(),
-            created: at,
             seq: records.len() as u64,
             last_at: records.last().and_then(|kept| kept.record().ok()).map(|record| record.at),
             sum: records.last().map(|kept| kept.sum.clone()).unwrap_or_default(),
-            genesis: Checksum::of(&text),
-            rest: 0,
-            timer: Timer::default(),
-            stops: 0,
-            inbox: Checksum::default(),
-            held: Vec::new(),
-            parked: 0,
+            ..Head::new(genesis["key"].as_str().unwrap_or_default(), at, Checksum::of(&text))
         };
         let live = match self.0.begin(ctx.key(), genesis, &records, &head) {
             Ok(live) => live,

@@ -188,7 +188,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::wire::FORM;
 
     /// A session before its first input, with a plan of one call with this effect.
     fn begun(effect: &str) -> (Replica, Head) {
@@ -197,21 +196,7 @@ mod tests {
         let messages = json!([{"type": "tool", "tool": {"step": tool}}, {"type": "plan", "plan": [call]}]);
         let settings = Settings { mode: Mode::Full, activities: ["step".to_owned()].into(), ..Settings::default() };
         let session = Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap();
-        let head = Head {
-            form: FORM,
-            key: "k".to_owned(),
-            created: Time(1),
-            seq: 0,
-            last_at: None,
-            sum: Checksum::default(),
-            genesis: Checksum::default(),
-            rest: 0,
-            timer: Timer::default(),
-            stops: 0,
-            inbox: Checksum::default(),
-            held: Vec::new(),
-            parked: 0,
-        };
+        let head = Head::new("k", Time(1), Checksum::default());
         (Replica::new("s", session), head)
     }
 

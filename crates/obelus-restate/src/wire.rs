@@ -89,6 +89,27 @@ pub(crate) struct Head {
     pub(crate) parked: u64,
 }
 
+impl Head {
+    /// The head of a session without records.
+    pub(crate) fn new(key: &str, created: Time, genesis: Checksum) -> Self {
+        Self {
+            form: FORM,
+            key: key.to_owned(),
+            created,
+            seq: 0,
+            last_at: None,
+            sum: Checksum::default(),
+            genesis,
+            rest: 0,
+            timer: Timer::default(),
+            stops: 0,
+            inbox: Checksum::default(),
+            held: Vec::new(),
+            parked: 0,
+        }
+    }
+}
+
 /// The time of the session's next tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Timer {

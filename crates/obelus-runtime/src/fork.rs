@@ -30,7 +30,8 @@ pub fn fork(
     mut session: Session,
     id: &str,
     mut before: Vec<Record>,
-    (after, results): (&[Record], &BTreeMap<String, Value>),
+    after: &[Record],
+    results: &BTreeMap<String, Value>,
     by: &str,
 ) -> Result<Vec<Record>, RestoreError> {
     let now = before.last().map_or(Time::default(), |record| record.at);

@@ -149,10 +149,13 @@ impl Session {
         self.end_question(number, QuestionStatus::Approved, by, None);
         let decision = if left_out.is_empty() { "approved" } else { "approved in part" };
         self.tell_decision(json!({"about": "plan", "decision": decision}));
-        let (wanted, unwanted): (Vec<_>, Vec<_>) =
-            calls.iter().cloned().enumerate().partition(|(i, _)| chosen.contains(i));
-        self.note_left_out(&unwanted.into_iter().map(|(_, call)| call).collect::<Vec<_>>());
-        self.forget_unwanted(&wanted.into_iter().map(|(_, call)| call).collect::<Vec<_>>());
+        let calls_where = |is_chosen: bool| -> Vec<Arc<Value>> {
+            let all = calls.iter().enumerate().filter(|(index, _)| chosen.contains(index) == is_chosen);
+            all.map(|(_, call)| Arc::clone(call)).collect()
+        };
+        self.note_left_out(&calls_where(false));
+        // Of two equal calls one may be chosen.
+        self.forget_unwanted(&calls_where(true));
         self.turn.reopen();
         let step = self.scheduler.next_step();
         self.start_step(&calls, trigger, manner);

@@ -48,7 +48,7 @@ impl Session {
     /// Records that a call that must not be repeated happened, or may have.
     pub(super) fn note_happened(&mut self, at: JobRef, why: Reason) {
         if let Some(effect) = self.unrepeatable_effect(at) {
-            self.inbox.note_happened(effect, why);
+            self.inbox.require_person(effect, why);
         }
     }
 
@@ -57,7 +57,7 @@ impl Session {
         for proposal in calls.iter().filter(|_| self.settings.guards_plans) {
             let call = Call::read(proposal, &self.memory.context).0;
             if call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read) {
-                self.inbox.note_happened(self.effect_of(&call, &proposed(&call)), Reason::DeniedInPlan);
+                self.inbox.require_person(self.effect_of(&call, &proposed(&call)), Reason::DeniedInPlan);
             }
         }
     }
@@ -68,31 +68,31 @@ impl Session {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
             let call = Call::read(proposal, &self.memory.context).0;
             let effect = self.effect_of(&call, &proposed(&call));
-            if self.inbox.happened(&effect) == Some(&Reason::DeniedInPlan) {
-                self.inbox.forget_happened(&effect);
+            if self.inbox.why_person(&effect) == Some(&Reason::DeniedInPlan) {
+                self.inbox.no_longer_require_person(&effect);
             }
         }
     }
 
     /// The result of a call was kept, so the next one is judged like any other.
     pub(super) fn forget_happened(&mut self, at: JobRef) {
-        if !self.inbox.has_happened() || !self.has_effect(at) {
+        if !self.inbox.requires_person() || !self.has_effect(at) {
             return;
         }
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
         let call = Arc::clone(self.scheduler.call(at));
         for effect in [self.effect_of(&call, &frozen), self.effect_of(&call, &proposed(&call))] {
-            self.inbox.forget_happened(&effect);
+            self.inbox.no_longer_require_person(&effect);
         }
     }
 
     /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was not
     /// approved in a plan. There it had the references of its proposal.
     pub(super) fn happened_before(&self, call: &Call, frozen: &Value) -> Option<Reason> {
-        if !self.inbox.has_happened() {
+        if !self.inbox.requires_person() {
             return None;
         }
-        let found = |frozen: &Value| self.inbox.happened(&self.effect_of(call, frozen)).cloned();
+        let found = |frozen: &Value| self.inbox.why_person(&self.effect_of(call, frozen)).cloned();
         found(frozen).or_else(|| found(&proposed(call)).filter(|why| *why == Reason::DeniedInPlan))
     }
 

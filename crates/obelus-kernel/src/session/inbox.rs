@@ -299,21 +299,21 @@ impl Inbox {
     }
 
     /// Records why an effect needs a person from now on.
-    pub(super) fn note_happened(&mut self, effect: String, why: Reason) {
+    pub(super) fn require_person(&mut self, effect: String, why: Reason) {
         self.happened.insert(effect, why);
     }
 
-    /// Whether there are any.
-    pub(super) fn has_happened(&self) -> bool {
+    /// Whether any effect needs a person.
+    pub(super) fn requires_person(&self) -> bool {
         !self.happened.is_empty()
     }
 
     /// Why this effect needs a person, if it does.
-    pub(super) fn happened(&self, effect: &str) -> Option<&Reason> {
+    pub(super) fn why_person(&self, effect: &str) -> Option<&Reason> {
         self.happened.get(effect)
     }
 
-    pub(super) fn forget_happened(&mut self, effect: &str) {
+    pub(super) fn no_longer_require_person(&mut self, effect: &str) {
         self.happened.remove(effect);
     }
 

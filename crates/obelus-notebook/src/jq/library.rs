@@ -57,22 +57,34 @@ pub(super) fn whole() -> impl Iterator<Item = &'static Definition> {
 
 /// The definitions named in a text, and those that they use in turn, in order.
 pub(super) fn named_in(text: &str) -> impl Iterator<Item = &'static Definition> {
-    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '@';
     let words: BTreeSet<&str> = text.split(|letter| !is_of_name(letter)).collect();
-    // A filter of fields and numbers alone, such as `.a + 1`, names no definition. The library is not even loaded for it.
-    let names_some = text.split('.').enumerate().any(|(at, part)| {
-        let rest = if at == 0 { part } else { part.trim_start_matches(is_of_name) };
-        rest.split(|letter| !is_of_name(letter)).any(|word| word.starts_with(|c: char| !c.is_ascii_digit()))
-    });
     let mut wanted = BTreeSet::new();
     let is_named = |at: &usize| words.contains(LIBRARY[*at].definition.name);
-    let mut open: Vec<usize> = if names_some { (0..LIBRARY.len()).filter(is_named).collect() } else { Vec::new() };
+    // The library is loaded only if it may be needed.
+    let mut open: Vec<usize> = match has_only_fields_and_numbers(text) {
+        true => Vec::new(),
+        false => (0..LIBRARY.len()).filter(is_named).collect(),
+    };
     while let Some(at) = open.pop() {
         if wanted.insert(at) {
             open.extend(LIBRARY[at].needs());
         }
     }
     wanted.into_iter().map(|at| &LIBRARY[at].definition)
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_' || letter == '@'
+}
+
+/// Whether each word of a filter is a number or follows a dot, as in `.a.b + 1`.
+fn has_only_fields_and_numbers(text: &str) -> bool {
+    let is_number = |word: &str| word.starts_with(|letter: char| letter.is_ascii_digit());
+    text.split('.').enumerate().all(|(at, part)| {
+        // What follows a dot is a field.
+        let rest = if at == 0 { part } else { part.trim_start_matches(is_of_name) };
+        rest.split(|letter| !is_of_name(letter)).all(|word| word.is_empty() || is_number(word))
+    })
 }
 
 #[cfg(test)]
@@ -83,6 +95,11 @@ mod tests {
     fn only_the_definitions_that_a_filter_needs_are_loaded() {
         let names = |text: &str| named_in(text).map(|def| def.name).collect::<BTreeSet<_>>();
         assert!(names(".a.b == 1").is_empty());
+        for (text, has_only) in
+            [(".call.n + 1", true), ("..", true), (".a | length", false), ("length", false), ("[.a] | map(.b)", false)]
+        {
+            assert_eq!(has_only_fields_and_numbers(text), has_only, "{text}");
+        }
         assert!(names("map(select(.x))").is_superset(&BTreeSet::from(["map", "select"])));
         // `capture` is our own, and uses only a native function.
         assert_eq!(names("capture(\"x\")"), BTreeSet::from(["capture"]));

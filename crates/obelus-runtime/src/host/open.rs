@@ -235,7 +235,7 @@ impl Inner {
     }
 
     /// The spec and connections of a stored session.
-    fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
+    pub(super) fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
         let spec = SessionSpec::from_genesis(self.genesis(id)?)?;
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);

@@ -190,7 +190,7 @@ impl Host {
                 let genesis = self.inner.genesis_of_copy(id, export.genesis)?;
                 let session = self.inner.made(id, &genesis)?;
                 let by = format!("the import of `{}`", export.id);
-                (genesis, fork(session, id, export.records, (&[], &BTreeMap::new()), &by)?)
+                (genesis, fork(session, id, export.records, &[], &BTreeMap::new(), &by)?)
             }
         };
         let count = records.len() as u64;
@@ -214,7 +214,7 @@ impl Host {
         let given = self.view(id, None).map(|original| given_results(&original, &after)).unwrap_or_default();
         let session = self.inner.made(new, &genesis);
         let session = session.map_err(|error| RestoreError::SessionFactory(id.to_owned(), error.to_string()))?;
-        let journal = fork(session, new, before, (&after, &given), &format!("the fork of `{id}` at {at}"))?;
+        let journal = fork(session, new, before, &after, &given, &format!("the fork of `{id}` at {at}"))?;
         let is_paused = journal.len() as u64 > at;
         store.create(new, (self.inner.clock)(), &genesis, journal)?;
         self.inner.notify_created(new);
@@ -224,8 +224,7 @@ impl Host {
     /// The last rest of a session that cannot be restored: a later record is damaged (DUR-14), or this version replays
     /// it differently (DUR-12).
     pub fn rest_before_fault(&self, id: &str) -> Result<Option<u64>, HostError> {
-        let spec = SessionSpec::from_genesis(self.inner.genesis(id)?)?;
-        let connections = self.inner.connector.resume(&spec, None)?;
+        let (spec, connections) = self.inner.kept(id)?;
         Ok(rest_before_fault(self.inner.store()?, id, &session_factory(id, &spec, &connections))?)
     }
 
@@ -234,9 +233,7 @@ impl Host {
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
-        let genesis = self.inner.genesis(id)?;
-        let spec = SessionSpec::from_genesis(genesis)?;
-        let connections = self.inner.connector.resume(&spec, None)?;
+        let (spec, connections) = self.inner.kept(id)?;
         let _lock = store.lock(id)?;
         Ok(rewind_to_rest(store, id, &session_factory(id, &spec, &connections))?)
     }

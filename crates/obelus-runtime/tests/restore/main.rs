@@ -66,7 +66,7 @@ fn a_diverging_version_stops_the_session_and_names_the_difference() {
             view_at(&scene.store, "s", &other.session_factory(), Some(seq - 1)).is_ok(),
             "up to there it is the same"
         );
-        let forked = fork(other.session(), "f", scene.records(), (&[], &BTreeMap::new()), "a test");
+        let forked = fork(other.session(), "f", scene.records(), &[], &BTreeMap::new(), "a test");
         assert_eq!(difference(&forked.unwrap_err()).0, seq);
     }
     assert_eq!(scene.records().len(), 8, "nothing was touched");
@@ -147,7 +147,7 @@ fn a_fork_has_the_digests_of_its_past_and_of_its_own_records() {
     scene.turns(Made::default(), 2);
     let mut before = scene.records();
     let after = before.split_off(6);
-    let forked = fork(Made::default().session(), "f", before, (&after, &BTreeMap::new()), "a test").unwrap();
+    let forked = fork(Made::default().session(), "f", before, &after, &BTreeMap::new(), "a test").unwrap();
     assert!(forked.iter().all(|record| record.digest.is_some() && record.id.is_none()));
     scene.store.create("f", Time(0), &json!({}), forked).unwrap();
     let restored = restore(&scene.store, "f", &Made::default().session_factory()).unwrap();
