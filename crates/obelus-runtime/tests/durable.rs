@@ -9,9 +9,10 @@ use common::{
     Folder, Small, chain, clock, counting, host, journal, kill, open_questions, read, run_plan, snapshot, spec, tool,
 };
 use obelus_kernel::Time;
-use obelus_kernel::session::{About, Decision, TurnEnd};
+use obelus_kernel::session::{About, Decision, Input, TurnEnd};
+use obelus_runtime::engine::{Record, RestoreError};
 use obelus_runtime::sessions::NOT_DURABLE;
-use obelus_runtime::{Activities, Connections, Host, SqliteStore};
+use obelus_runtime::{Activities, Connections, Host, HostError, SqliteStore, Store};
 use serde_json::{Value, json};
 
 /// A host on a store with this limit of records; its calls are counted.
@@ -239,4 +240,40 @@ async fn a_store_keeps_a_session_across_processes() {
     assert_eq!(read(&handle, "†state.v2").await, Some(json!(3)));
     assert_eq!(calls.load(Ordering::SeqCst), 3);
     assert_eq!(second.list().unwrap().len(), 1);
+}
+
+/// The session `s` of a store in another one, as another version makes it: with other calls, by a changed genesis.
+fn remade(store: &Small, change: impl Fn(Record) -> Record) -> Arc<Small> {
+    let genesis = store.genesis("s").unwrap().unwrap().to_string().replace("†state.v1", "†state.w1");
+    let records = store.load("s", 0, None).unwrap().records.into_iter().map(change).collect();
+    let other = Arc::new(Small::default());
+    other.create("s", clock(), &serde_json::from_str(&genesis).unwrap(), records).unwrap();
+    other
+}
+
+#[tokio::test]
+async fn a_past_that_this_version_replays_differently_is_not_shown() {
+    let (store, calls) = (Arc::new(Small::default()), Arc::default());
+    let first = counted(&store, &calls, None);
+    run_plan(&first.create("s", chain("read", 2)).await.unwrap()).await;
+    assert!(first.history("s").unwrap().len() > 3);
+    let other = counted(&remade(&store, |record| record), &calls, None);
+    let Err(HostError::Restore(RestoreError::Differs { seq, what, .. })) = other.history("s") else {
+        panic!("another past is shown");
+    };
+    assert_eq!((seq, what.contains("other tasks were handed out than now")), (2, true), "{what}");
+    assert!(other.history("s").is_err(), "nor is what was read of it remembered");
+    // Versions without digests wrote what cannot be compared, refused inputs among it.
+    let (refused, old) = (
+        Input::Decide {
+            question: "q9".parse().unwrap(),
+            decision: Decision::DidNot,
+            by: "ann".to_owned(),
+            digest: None,
+        },
+        remade(&store, |record| Record { digest: None, ..record }),
+    );
+    old.append("s", 3, vec![Record::new(clock(), refused)]).await.unwrap();
+    let events = counted(&old, &calls, None).history("s").unwrap();
+    assert!(events.iter().all(|event| event.number.record < 4), "a refused input is no event");
 }

@@ -7,13 +7,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use obelus_kernel::session::{Input, Session};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{HostError, Inner};
 use crate::events::{EventBody, EventNumber, SessionEvent};
-use crate::restore::{InputEffects, advance, count_replayed, view_at};
+use crate::restore::{RecordEffects, Replica, count_replayed};
 use crate::spec::SessionSpec;
 use crate::store::{Record, Store};
 
@@ -49,9 +48,10 @@ impl Inner {
                 let spec = SessionSpec::from_genesis(genesis.clone())?;
                 let connections = self.connector.resume(&spec, None)?;
                 let factory = super::open::session_factory(id, &spec, &connections);
-                History::beginning(genesis, view_at(store, id, &factory, Some(first))?, first)
+                History::beginning(genesis, Replica::restore(store, id, &factory, Some(first))?, first)
             }
         };
+        // A past that this version replays differently is not shown (DUR-12), and the history not remembered.
         history.read_on(store, id)?;
         let events = history.between(after, upto);
         if history.events.len() <= MOST_EVENTS && (!is_new || forget_later(&place)) {
@@ -111,7 +111,7 @@ struct History {
     genesis: Value,
     /// The record after which it begins.
     first: u64,
-    session: Session,
+    session: Replica,
     /// The last record, with its number.
     last: (u64, Option<Record>),
     events: Vec<Arc<SessionEvent>>,
@@ -119,7 +119,7 @@ struct History {
 }
 
 impl History {
-    fn beginning(genesis: Value, session: Session, first: u64) -> Self {
+    fn beginning(genesis: Value, session: Replica, first: u64) -> Self {
         Self { genesis, first, session, last: (first, None), events: Vec::new(), used: Instant::now() }
     }
 
@@ -136,12 +136,10 @@ impl History {
         let records = store.load(id, last, None)?.records;
         count_replayed(records.len());
         for (record, number) in records.into_iter().zip(last + 1..) {
-            let Record { at, input, .. } = &record;
-            let before = self.session.context().length();
-            // Older versions journaled inputs before they were taken, including refused ones.
-            if let Ok(InputEffects { tasks, .. }) = advance(&mut self.session, *at, Input::clone(input)) {
-                let is_news = self.session.context().length() > before;
-                let bodies = EventBody::of(&self.session, *at, input, is_news, &tasks);
+            let RecordEffects { tasks, is_news, is_refused } = self.session.apply(record.clone())?;
+            if !is_refused {
+                let Record { at, input, .. } = &record;
+                let bodies = EventBody::of(self.session.session(), *at, input, is_news, &tasks);
                 let event = |(part, body)| {
                     let number = EventNumber { record: number, part };
                     Arc::new(SessionEvent { number, at: *at, is_passing: false, body })

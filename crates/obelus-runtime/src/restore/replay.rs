@@ -125,7 +125,8 @@ pub(crate) fn replay(
     }
     for (seq, record) in (journaled.after + 1..).zip(journaled.records) {
         replayed.unfinished.apply_input(&record.input);
-        let tasks = replay_record(session, id, seq, record, replayed.last_rest.unwrap_or(journaled.after))?;
+        let rest = replayed.last_rest.unwrap_or(journaled.after);
+        let RecordReplay { tasks, .. } = replay_record(session, id, seq, record, rest)?;
         visit(session, seq, &tasks);
         if let Some(reply) = replayed.unfinished.add_tasks(tasks) {
             replayed.reply = Some(reply);
@@ -137,15 +138,22 @@ pub(crate) fn replay(
     Ok(replayed)
 }
 
-/// Replays one record, and compares its consequences with its digest; returns its tasks. `rest` is the last record
-/// before it after which the session rested.
+/// The result of the replay of one record.
+pub(super) struct RecordReplay {
+    pub tasks: Vec<Task>,
+    /// Older versions journaled inputs before they were taken: what was refused then is refused now.
+    pub is_refused: bool,
+}
+
+/// Replays one record, and compares its consequences with its digest. `rest` is the last record before it after which
+/// the session rested.
 pub(super) fn replay_record(
     session: &mut Session,
     id: &str,
     seq: u64,
     record: Record,
     rest: u64,
-) -> Result<Vec<Task>, RestoreError> {
+) -> Result<RecordReplay, RestoreError> {
     let Record { at, mut input, digest, .. } = record;
     // The digest of the question was checked when the answer was taken.
     if let Input::Decide { digest: Some(_), .. } = &*input
@@ -155,13 +163,11 @@ pub(super) fn replay_record(
     }
     let differs = |what| RestoreError::Differs { session: id.to_owned(), seq, since: at, what, rest };
     match (advance(session, at, Arc::unwrap_or_clone(input)), digest) {
-        (Ok(advanced), None) => Ok(advanced.tasks),
-        (Ok(advanced), Some(digest)) => match difference(digest, &advanced) {
-            None => Ok(advanced.tasks),
+        (Ok(advanced), digest) => match digest.and_then(|digest| difference(digest, &advanced)) {
+            None => Ok(RecordReplay { tasks: advanced.tasks, is_refused: false }),
             Some(what) => Err(differs(what)),
         },
-        // Older versions journaled inputs before they were taken; what was refused then is refused now.
-        (Err(_), None) => Ok(std::iter::from_fn(|| session.poll()).collect()),
+        (Err(_), None) => Ok(RecordReplay { tasks: std::iter::from_fn(|| session.poll()).collect(), is_refused: true }),
         (Err(refused), Some(_)) => Err(differs(format!("it is refused now: {}", refused.text))),
     }
 }

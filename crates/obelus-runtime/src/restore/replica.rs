@@ -5,7 +5,7 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Session, Task};
 
-use super::replay::{InputEffects, UnfinishedTasks, advance, replay, replay_record};
+use super::replay::{InputEffects, RecordReplay, UnfinishedTasks, advance, replay, replay_record};
 use super::{RestoreError, SessionFactory, begin};
 use crate::store::{Record, Store};
 
@@ -24,6 +24,8 @@ pub struct RecordEffects {
     pub tasks: Vec<Task>,
     /// Whether it changed the memory.
     pub is_news: bool,
+    /// Whether it was refused, and changed nothing: older versions journaled such inputs too.
+    pub is_refused: bool,
 }
 
 impl Replica {
@@ -70,8 +72,8 @@ impl Replica {
     pub fn apply(&mut self, record: Record) -> Result<RecordEffects, RestoreError> {
         let before = self.session.context().length();
         let input = Arc::clone(&record.input);
-        let tasks = replay_record(&mut self.session, &self.id, self.last + 1, record, self.last_rest)?;
-        Ok(self.record_effects(&input, before, tasks))
+        let replayed = replay_record(&mut self.session, &self.id, self.last + 1, record, self.last_rest)?;
+        Ok(self.record_effects(&input, before, replayed))
     }
 
     /// Takes a new input; returns the record to store, and its consequences. A refused input changes nothing.
@@ -80,17 +82,18 @@ impl Replica {
         let input = Arc::new(input);
         let InputEffects { tasks, digest } = advance(&mut self.session, at, Input::clone(&input))?;
         let record = Record { digest: Some(digest), ..Record::new(at, Arc::clone(&input)) };
-        Ok((record, self.record_effects(&input, before, tasks)))
+        Ok((record, self.record_effects(&input, before, RecordReplay { tasks, is_refused: false })))
     }
 
-    fn record_effects(&mut self, input: &Input, before: usize, tasks: Vec<Task>) -> RecordEffects {
+    fn record_effects(&mut self, input: &Input, before: usize, replayed: RecordReplay) -> RecordEffects {
+        let RecordReplay { tasks, is_refused } = replayed;
         self.last += 1;
         self.unfinished.apply_input(input);
         self.unfinished.add_tasks(tasks.clone());
         if self.session.is_at_rest() {
             self.last_rest = self.last;
         }
-        RecordEffects { tasks, is_news: self.session.context().length() > before }
+        RecordEffects { tasks, is_news: self.session.context().length() > before, is_refused }
     }
 
     /// The unfinished task with this id: a request, a call or a file.
