@@ -43,7 +43,8 @@ impl SessionHandle {
         self.slot.id()
     }
 
-    /// The same handle, whose next command has this id: repeated with the same id, it is taken once (DUR-13).
+    /// The same handle, whose next command has this id: repeated with the same id, it is taken once (DUR-13). Without
+    /// one, the handle draws an id for each command to a stored session.
     #[must_use]
     pub fn with_id(&self, id: InputId) -> Self {
         Self { slot: Arc::clone(&self.slot), input: Some(id) }
@@ -126,10 +127,10 @@ impl SessionHandle {
             let text = "only the runtime itself tells a session what came of its work".to_owned();
             return Err(Refused::new("not_from_outside", text));
         }
-        let tell =
-            |answer| Command::Tell(Box::new(InputCommand { input: input.clone(), id: self.input.clone(), answer }));
+        let id = self.input.clone().or_else(|| self.slot.is_kept().then(InputId::drawn));
+        let tell = |answer| Command::Tell(Box::new(InputCommand { input: input.clone(), id: id.clone(), answer }));
         match self.ask(tell).await.and_then(|taken| taken) {
-            // It ended before it took the input: restore it.
+            // It ended before it took the input, or before it said so: restore it. By its id the input is taken once.
             Err(refused) if refused.code == GONE => self.ask(tell).await?,
             taken => taken,
         }

@@ -185,6 +185,19 @@ async fn the_same_input_sent_twice_acts_once() {
 }
 
 #[tokio::test]
+async fn a_handle_repeats_an_input_whose_actor_died_and_it_acts_once() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (host, store) = kept(counting(&calls));
+    let handle = host.create("s", chain("read", 1)).await.unwrap();
+    store.is_fatal.store(true, Ordering::SeqCst);
+    handle.run_plan().await.unwrap();
+    handle.rested().await.unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    let begins = common::journal(&*store, "s").into_iter().filter(|input| matches!(input, Input::RunPlan));
+    assert_eq!(begins.count(), 1);
+}
+
+#[tokio::test]
 async fn an_input_id_used_for_another_input_is_refused() {
     let (host, _) = kept(counting(&Arc::default()));
     let handle = host.create("s", chain("read", 1)).await.unwrap();

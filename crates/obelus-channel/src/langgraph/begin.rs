@@ -210,9 +210,15 @@ async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<V
     let is_fork = is_paused_fork(app, session).await?;
     let accepted = app.service().say(session, words, access.input_id()).await?;
     if is_fork {
-        app.service().resume(session, &access.caller.by(CHANNEL), None).await?;
+        resume_fork(app, access, session).await?;
     }
     Ok(vec![accepted.record])
+}
+
+/// Ends the pause of a fork. The message or the answers before it have the id of the request, so this has its own.
+async fn resume_fork(app: &App, access: &Access, session: &str) -> Result<(), ChannelError> {
+    let id = access.id_of_key("resume");
+    app.service().resume(session, &access.caller.by(CHANNEL), id.as_deref()).await.map(drop)
 }
 
 /// The record of the checkpoint in a body, if it belongs to this session.
@@ -248,7 +254,7 @@ async fn resume(
         records.push(accepted.record);
     }
     if is_fork {
-        app.service().resume(session, &by, None).await?;
+        resume_fork(app, access, session).await?;
     }
     Ok(records)
 }

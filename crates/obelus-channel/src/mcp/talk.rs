@@ -59,7 +59,9 @@ pub(super) async fn go_on(
         None => Ok(ToolAnswer::Result(self::session(app, access, session).await?)),
         Some(answer) => {
             let by = access.caller.by(CHANNEL);
-            app.service().answer(&given.question, answer.clone(), &by, Some(&given.digest), None).await?;
+            // A client may give the message and each answer the same key: they are requests of one tool call.
+            let id = access.id_of_key(&given.question);
+            app.service().answer(&given.question, answer.clone(), &by, Some(&given.digest), id.as_deref()).await?;
             turn_result(app, access, session, USUAL, client).await
         }
     }

@@ -88,14 +88,20 @@ impl Slot {
         self.state().reopened.clone()
     }
 
+    /// Whether an actor takes commands. One that has panicked does not.
     pub(super) fn is_live(&self) -> bool {
-        self.state().sender.is_some()
+        self.state().sender.as_ref().is_some_and(|sender| !sender.is_closed())
     }
 
     /// The time of the last command to the live actor.
     pub(super) fn touched(&self) -> Option<Instant> {
         let state = self.state();
         state.touched.filter(|_| state.sender.is_some())
+    }
+
+    /// Whether the session is stored.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept
     }
 
     /// Registers a new actor.

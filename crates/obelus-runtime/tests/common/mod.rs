@@ -6,7 +6,7 @@ pub(crate) mod delegates;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use obelus_kernel::session::{Input, Mode, Question, Reply, Settings};
@@ -75,6 +75,8 @@ pub(crate) struct Small {
     room: Mutex<Option<u64>>,
     /// The number of appends.
     pub(crate) commits: AtomicUsize,
+    /// Whether the next append ends its actor, right after the records are durable.
+    pub(crate) is_fatal: AtomicBool,
 }
 
 impl Small {
@@ -103,7 +105,11 @@ impl Store for Small {
             return Box::pin(std::future::ready(Err(AppendError::NotDurable("no space left".to_owned()))));
         }
         self.commits.fetch_add(1, Ordering::SeqCst);
-        self.inner.append(id, after, records)
+        let durable = self.inner.append(id, after, records);
+        match self.is_fatal.swap(false, Ordering::SeqCst) {
+            true => Box::pin(async move { durable.await.and_then(|_| panic!("a test ends the actor here")) }),
+            false => durable,
+        }
     }
 
     fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {

@@ -18,7 +18,6 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::files::{AgentCatalogue, ImageStore};
 use obelus_runtime::people::refused_in_words;
-use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore, Store};
 
 use super::agents;
@@ -207,7 +206,7 @@ async fn note_while_paused(
         return Ok(false);
     }
     attach(handle, images).await?;
-    handle.with_id(InputId::drawn()).tell(input).await?;
+    handle.tell(input).await?;
     Ok(true)
 }
 

@@ -27,7 +27,6 @@ use anyhow::{Result, anyhow, bail};
 use obelus_connect::StandardConnector;
 use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
 use obelus_runtime::people::{PageNotes, QuestionView, refused_in_words};
-use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
@@ -287,7 +286,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
         let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
         if let (Some(by), phrases) = handle.inspect(look).await? {
             // A paused session takes the answer, but does nothing yet.
-            handle.with_id(InputId::drawn()).tell(input).await?;
+            handle.tell(input).await?;
             host.close().await;
             match as_json {
                 true => output::json(&json!({"taken": true, "paused": by})),

@@ -149,3 +149,32 @@ fn a_person_with_a_revoked_role_cannot_answer_earlier_questions() {
     assert!(data()["error"].is_object(), "the call was begun with a token that permits nothing any more");
     assert_eq!(server.get("/api/v1/questions/s:q1").json()["status"], "requested");
 }
+
+#[test]
+fn an_answer_within_a_repeated_tool_call_counts_once() {
+    let server = Server::start("mcp-once", &[]);
+    server.session("s");
+    let bearer = format!("Bearer {}", server.token);
+    let headers = |key: &'static str| {
+        let modern = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "talk")];
+        [("authorization", bearer.as_str()), ("idempotency-key", key)].into_iter().chain(modern).collect::<Vec<_>>()
+    };
+    let call = |key, more: Value| {
+        let mut params = json!({"name": "talk", "arguments": {"session": "s", "message": "ask Anna to call the customer"},
+            "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        server.send("POST", "/mcp", &headers(key), Some(&call)).json()
+    };
+    let asked = call("k", json!({}));
+    let state = &asked["result"]["requestState"];
+    assert!(state.is_string(), "{asked}");
+    let yes = json!({"question": {"action": "accept", "content": {"decision": "approve"}}});
+    let answer = |key| call(key, json!({"requestState": state, "inputResponses": yes}));
+    // The client repeats its tool call with the answer, under the key of the call.
+    let (first, again, other) = (answer("k"), answer("k"), answer("other"));
+    assert_eq!((&first["result"]["isError"], &first["result"]), (&json!(false), &again["result"]), "{again}");
+    assert!(other.to_string().contains("already_decided"), "{other}");
+    assert_eq!(tasks(&server, "s"), 1);
+}

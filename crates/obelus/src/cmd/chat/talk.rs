@@ -9,7 +9,7 @@ use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, StepLine, Titles, refused_in_words, terms_in_words};
-use obelus_runtime::sessions::{InputId, NOT_DURABLE};
+use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -434,7 +434,7 @@ impl Talk {
         if matches!(work, Work::Resume | Work::Watch(_)) {
             return Ok(WorkResult::Rested);
         }
-        match tell(&self.handle.with_id(InputId::drawn()), work).await {
+        match tell(&self.handle, work).await {
             Ok(()) => {
                 self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), session]));
                 Ok(WorkResult::Rested)
@@ -469,9 +469,9 @@ fn show(screen: &Shared, event: &SessionEvent) -> Option<Box<Reply>> {
     }
 }
 
-/// Gives the session its inputs, each with an id (DUR-13), and waits until it rests or is paused.
+/// Gives the session its inputs, and waits until it rests or is paused.
 async fn do_work(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
-    tell(&handle.with_id(InputId::drawn()), work).await?;
+    tell(handle, work).await?;
     rested_or_paused(handle).await.map(drop)
 }
 

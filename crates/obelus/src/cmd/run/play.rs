@@ -6,7 +6,6 @@ use std::pin::pin;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Reply, Session, TurnEnd};
 use obelus_runtime::people::refused_in_words;
-use obelus_runtime::sessions::InputId;
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -121,7 +120,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Opti
         }
         Begin::With(input) => watch.tell(input).await?,
         Begin::Resumed(input) => {
-            handle.with_id(InputId::drawn()).tell(input).await?;
+            handle.tell(input).await?;
             watch.until(handle.finished()).await?
         }
         Begin::GoingOn(then) => {
@@ -170,7 +169,7 @@ async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<Option<(Reply, b
 
 /// Gives the session an input, and waits until the turn rests or is paused.
 async fn told(handle: &SessionHandle, input: Input) -> Result<Option<Reply>, Refused> {
-    handle.with_id(InputId::drawn()).tell(input).await?;
+    handle.tell(input).await?;
     rested_or_paused(handle).await
 }
 

@@ -6,7 +6,6 @@ use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{Decision, Input};
 use obelus_runtime::SqliteStore;
 use obelus_runtime::people::{never_in_words, terms_in_words};
-use obelus_runtime::sessions::InputId;
 use serde_json::{Value, json};
 
 use super::super::people::{AT_COMMAND_LINE, consent_lines};
@@ -53,7 +52,7 @@ fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
     let Some(store) = lifecycle::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
-        let revoked = handle.with_id(InputId::drawn()).tell(input).await;
+        let revoked = handle.tell(input).await;
         host.close().await;
         Ok(revoked?)
     })?;

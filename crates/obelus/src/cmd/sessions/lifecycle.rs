@@ -3,7 +3,6 @@
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Question};
-use obelus_runtime::sessions::InputId;
 use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::Value;
 
@@ -21,7 +20,7 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
     let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
-        handle.with_id(InputId::drawn()).tell(input).await?;
+        handle.tell(input).await?;
         host.close().await;
         Ok(())
     })?;
