@@ -1,6 +1,7 @@
 //! Saved sessions: show, export, import, fork, pause, prune, and answers from other processes.
 
 mod again;
+mod digests;
 mod doubt;
 mod only;
 mod paused;
