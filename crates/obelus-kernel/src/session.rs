@@ -59,6 +59,7 @@ mod judge;
 mod memory;
 mod observation;
 mod output;
+mod pending_words;
 mod picture;
 pub mod plan_graph;
 mod preview_reads;
@@ -120,12 +121,13 @@ use inbox::{CallTexts, Inbox};
 use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
+use pending_words::PendingWords;
 use rules::FileRules;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
 use task_queue::TaskQueue;
 use transcript::Transcript;
-use turn::{PendingWords, Turn};
+use turn::Turn;
 
 /// An agent working on a request: its memory, running work, and open questions.
 pub struct Session {

@@ -300,7 +300,9 @@ impl Session {
             self.turn.reopen();
         } else if self.turn.phase() != Phase::Working {
             self.begin_without_model();
-            self.turn.asks_when_decided = matches!(self.follow_up(), FollowUp::AfterReads | FollowUp::UntilDone);
+            if matches!(self.follow_up(), FollowUp::AfterReads | FollowUp::UntilDone) {
+                self.turn.ask_when_decided();
+            }
         }
         let trigger = Trigger::Approved { by_person: true, before_reading: true };
         self.start_step(&[Arc::new(call)], trigger, StepOptions { sequential: true, keeps_results: true });

@@ -162,7 +162,9 @@ impl Session {
         }
         self.turn.calls += u32::from(is_bounded);
         // The end of a call whose result is not stored is not waited for.
-        self.turn.has_moved |= call.output_path.is_none();
+        if call.output_path.is_none() {
+            self.turn.note_movement();
+        }
         self.scheduler.run(at);
         if let Some(delegate) = &call.delegate {
             let scope = self.scope_of(at);
@@ -257,7 +259,7 @@ impl Session {
 
     /// Ends a job whose call is invalid: the model can correct it.
     pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
-        self.turn.is_faulty = true;
+        self.turn.note_fault();
         self.record_error(at, fault_data(fault), true);
         self.close(at, Status::Failed);
     }
@@ -303,7 +305,9 @@ impl Session {
         if status == Status::Failed || (status == Status::Done && is_read()) {
             self.transcript.note_news();
         }
-        self.turn.has_moved |= status == Status::Failed;
+        if status == Status::Failed {
+            self.turn.note_movement();
+        }
         for other in self.inbox.close_job(at, status == Status::Done) {
             self.close(other, status);
         }

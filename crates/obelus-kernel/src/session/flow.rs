@@ -8,7 +8,8 @@ use super::input::{CallError, Input};
 use super::output::{Reply, Task, TurnEnd};
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
-use super::turn::{Phase, Turn, Words};
+use super::pending_words::Words;
+use super::turn::Phase;
 use super::{Refused, Session, error_data, fault_data};
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
@@ -18,7 +19,7 @@ use obelus_notebook::plan::StepOptions;
 
 impl Session {
     /// Begins a turn, with the user's message if there is one.
-    pub(super) fn begin(&mut self, words: Option<Words>) {
+    pub(super) fn begin(&mut self, mut words: Option<Words>) {
         if !self.constants.persistent && self.turn.phase() == Phase::Rested(TurnEnd::Output) {
             self.forget_state();
         }
@@ -29,18 +30,18 @@ impl Session {
         let goes_on = words.as_ref().is_some_and(|words| self.settings.consent.goes_on(&words.text));
         self.keep_planned();
         self.transcript.begin_turn();
-        self.turn = Turn::new(&self.settings);
-        self.turn.began = (self.scheduler.next_step(), self.memory.context.length());
-        match words {
-            Some(words) => {
-                self.remember_words(Role::User, &words.text);
-                self.note_goal(&words.text);
-                self.inbox.answerable = words.only_question;
-                self.turn.pictures = words.pictures;
-            }
-            None => self.turn.pictures = std::mem::take(&mut self.words.attached),
+        let began = (self.scheduler.next_step(), self.memory.context.length());
+        let pictures = match &mut words {
+            Some(words) => std::mem::take(&mut words.pictures),
+            None => std::mem::take(&mut self.words.attached),
+        };
+        self.turn.begin(&self.settings, began, pictures);
+        if let Some(words) = words {
+            self.remember_words(Role::User, &words.text);
+            self.note_goal(&words.text);
+            self.inbox.answerable = words.only_question;
         }
-        if !self.turn.pictures.is_empty() {
+        if !self.turn.pictures().is_empty() {
             self.transcript.show(&Origins::of(Role::User.into()));
         }
         match self.graph {
@@ -101,11 +102,7 @@ impl Session {
     pub(super) fn begin_without_model(&mut self) {
         self.keep_planned();
         self.transcript.reset();
-        let asked_for = self.turn.asked_for.take();
-        self.turn = Turn::new(&self.settings);
-        self.turn.asked_for = asked_for;
-        self.turn.asks_model = false;
-        self.turn.enter(Phase::Working);
+        self.turn.begin_without_model(&self.settings);
     }
 
     /// Asks the model for the next solution.
@@ -114,9 +111,6 @@ impl Session {
             return self.rest(TurnEnd::Limit, Some(limit));
         }
         self.drop_early_calls();
-        self.turn.requests += 1;
-        self.turn.has_moved = false;
-        self.turn.decided.clear();
         self.forget_overwritten();
         self.tell_waiting_calls();
         self.transcript.note_request(usize::try_from(self.settings.transcript_chars).unwrap_or(usize::MAX));
@@ -125,7 +119,7 @@ impl Session {
         self.show_words_of_tools();
         self.catch_up_grounds_of_shown();
         let number = self.scheduler.number_request();
-        self.turn.enter(Phase::Asking(number));
+        self.turn.ask_model(number);
         self.tasks.push(Task::AskModel { id: Routed::own(RequestNumber(number)) });
     }
 
@@ -217,21 +211,21 @@ impl Session {
         }
         let waits = self.inbox.open().next().is_some() || self.scheduler.awaits_user();
         // Text after the calls is shown now; text along with them is held back (LOOP-1).
-        let is_last_word = until_done && !self.turn.came_with_calls;
-        if waits && (self.turn.over.is_some() || (!is_last_word && self.is_asked_in_turn())) {
+        let is_last_word = until_done && !self.turn.came_with_calls();
+        if waits && (self.turn.over().is_some() || (!is_last_word && self.is_asked_in_turn())) {
             return self.rest(TurnEnd::Waiting, None);
         }
-        if let Some((ends, reason)) = self.turn.over.clone() {
+        if let Some((ends, reason)) = self.turn.over().cloned() {
             return self.rest(ends, Some(reason));
         }
         if self.graph.is_some() {
             return self.leave_node();
         }
         let done = if waits { TurnEnd::Waiting } else { TurnEnd::Output };
-        if !self.turn.asks_model || (self.is_done_in_shadow() && self.turn.output.is_null()) {
+        if !self.turn.asks_model() || (self.is_done_in_shadow() && self.turn.output().is_null()) {
             return self.rest(done, None);
         }
-        if self.turn.output.is_null() {
+        if self.turn.output().is_null() {
             return match self.follow_up() {
                 FollowUp::Always => self.request(),
                 FollowUp::UntilDone | FollowUp::AfterReads | FollowUp::Never => self.rest(done, None),
@@ -248,7 +242,7 @@ impl Session {
 
     /// Whether a call or a plan of this turn waits for a person. Earlier turns' questions hold nothing back.
     fn is_asked_in_turn(&self) -> bool {
-        let (first_step, length) = self.turn.began;
+        let (first_step, length) = self.turn.began();
         let is_new = |question: &Question| question.about == About::Plan && question.asked_after > length;
         let is_alone = self.constants.depth == 0 && self.graph.is_none();
         !is_alone || self.scheduler.has_steps_since(first_step) || self.inbox.open().any(is_new)
@@ -257,19 +251,19 @@ impl Session {
     /// Shows the result as text, because a question is still open, and the turn rests on that.
     fn say_output(&mut self) {
         let Ok(Value::String(words)) = self.output_for_people() else { return };
-        let Value::String(output) = std::mem::take(&mut self.turn.output) else { return };
-        if !self.turn.said.contains(&output) {
+        let Value::String(output) = self.turn.take_output() else { return };
+        if !self.turn.has_said(&output) {
             self.remember_words(Role::Assistant, &output);
-            self.turn.said.push(words.clone());
+            self.turn.note_said(&words);
             self.tasks.push(Task::Say(words));
         }
     }
 
     /// The result is invalid: the model is told, and asked again unless it has failed too often.
     fn refuse_output(&mut self, fault: &Fault) {
-        let output = std::mem::take(&mut self.turn.output);
+        let output = self.turn.take_output();
         self.turn.note_failure(&output.to_string(), &fault.text);
-        self.turn.is_faulty = true;
+        self.turn.note_fault();
         self.transcript.tell_error(error_data(json!({"output": output}), fault_data(fault)));
         if !self.turn.stops() {
             self.report_errors();
@@ -299,15 +293,15 @@ impl Session {
             self.forget_plans();
         }
         self.turn.reason = reason;
-        let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
+        let is_said = self.turn.output().as_str().is_some_and(|words| self.turn.has_said(words));
         if ends == TurnEnd::Waiting && is_said && self.follow_up() != FollowUp::Always {
             // The text has reached the user: no result is held back for a decision.
-            self.turn.output = Value::Null;
+            self.turn.take_output();
         }
-        if let Value::String(words) = &self.turn.output
+        if let Value::String(words) = self.turn.output()
             && self.gives_output(ends)
             && self.constants.depth == 0
-            && !self.turn.said.contains(words)
+            && !self.turn.has_said(words)
         {
             let words = words.clone();
             self.remember_words(Role::Assistant, &words);
@@ -324,7 +318,7 @@ impl Session {
     fn gives_output(&self, ends: TurnEnd) -> bool {
         match ends {
             TurnEnd::Output => true,
-            TurnEnd::Limit | TurnEnd::Stopped => self.turn.named_end.is_some(),
+            TurnEnd::Limit | TurnEnd::Stopped => self.turn.named_end().is_some(),
             TurnEnd::Waiting | TurnEnd::Degraded => false,
         }
     }
@@ -336,11 +330,11 @@ impl Session {
         Some(Reply {
             ends,
             output: if self.gives_output(ends) { self.output_for_people().unwrap_or_default() } else { Value::Null },
-            said: self.turn.said.clone(),
+            said: self.turn.said().to_vec(),
             calls: self.calls(),
             waiting: waiting.collect(),
             reason: self.turn.reason.clone(),
-            end: self.turn.named_end.clone(),
+            end: self.turn.named_end().map(str::to_owned),
             at: self.memory.now(),
         })
     }

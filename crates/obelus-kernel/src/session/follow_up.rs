@@ -18,27 +18,24 @@ impl Session {
 
     /// Whether the model must see the results of its calls, even while questions are open.
     pub(super) fn must_follow_up(&self) -> bool {
-        if !self.turn.asks_model || self.turn.over.is_some() || self.graph.is_some() {
+        if !self.turn.asks_model() || self.turn.over().is_some() || self.graph.is_some() {
             return false;
         }
         match self.follow_up() {
             FollowUp::Always | FollowUp::Never => false,
-            FollowUp::AfterReads => self.transcript.has_news() && self.turn.output.is_null(),
-            FollowUp::UntilDone => {
-                let has_moved = self.turn.has_moved || self.turn.is_faulty;
-                has_moved && !self.is_done_in_shadow() && !self.awaits_decisions()
-            }
+            FollowUp::AfterReads => self.transcript.has_news() && self.turn.output().is_null(),
+            FollowUp::UntilDone => self.turn.has_moved() && !self.is_done_in_shadow() && !self.awaits_decisions(),
         }
     }
 
     /// In the mode `shadow` one solution suffices, unless the model must correct it.
     pub(super) fn is_done_in_shadow(&self) -> bool {
-        self.settings.mode == Mode::Shadow && !self.turn.is_faulty && self.turn.requests > 0
+        self.settings.mode == Mode::Shadow && !self.turn.is_faulty() && self.turn.requests() > 0
     }
 
     /// Whether some, but not all, of several questions raised together are decided.
     fn awaits_decisions(&self) -> bool {
-        let is_of = |step: u32| self.turn.decided.contains(&step);
+        let is_of = |step: u32| self.turn.has_decided(step);
         let asks = |question: &Question| question.jobs().any(|job| is_of(job.step));
         self.inbox.open().any(asks)
             || self
@@ -57,14 +54,12 @@ impl Session {
         if self.follow_up() != FollowUp::UntilDone {
             return;
         }
-        self.turn.has_moved = true;
-        if was_at_rest && self.turn.asks_model {
+        self.turn.note_movement();
+        if was_at_rest && self.turn.asks_model() {
             self.keep_planned();
             self.transcript.begin_turn_by_decision();
             self.turn.renew(&self.settings);
         }
-        if self.turn.requests == 0 {
-            self.turn.decided.extend(steps);
-        }
+        self.turn.note_decided(steps);
     }
 }

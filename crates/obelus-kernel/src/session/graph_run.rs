@@ -264,7 +264,7 @@ impl Session {
             return self.end_by_file_error(format!("there is no node `{name}`"));
         };
         self.turn.enter(Phase::Working);
-        self.turn.output = Value::Null;
+        self.turn.take_output();
         let done = match node {
             StepNode::Request { .. } => {
                 self.request();
@@ -280,8 +280,7 @@ impl Session {
             StepNode::End(end) => {
                 let words = end.reply.as_ref().map(|reply| self.words(reply, None)).transpose();
                 words.map(|words| {
-                    self.turn.output = words.map(Value::from).unwrap_or_default();
-                    self.turn.named_end = Some(end.name.clone());
+                    self.turn.end_at(&end.name, words);
                     self.rest(TurnEnd::Output, None);
                 })
             }
@@ -308,7 +307,7 @@ impl Session {
         let Some(node) = graph.nodes.get(&run.cursor.node) else { return };
         match node {
             StepNode::Request { .. } => {
-                let output = std::mem::take(&mut self.turn.output);
+                let output = self.turn.take_output();
                 if output.is_null() {
                     return self.request();
                 }
@@ -350,7 +349,7 @@ impl Session {
 
     /// The model's answer is invalid: it is told why, and asked again.
     fn ask_again(&mut self, call: Value, fault: &Fault) {
-        self.turn.output = Value::Null;
+        self.turn.take_output();
         self.transcript.tell_error(super::error_data(call, super::fault_data(fault)));
         let name = self.node().unwrap_or_default().to_owned();
         self.turn.note_failure(&name, &fault.text);
@@ -370,14 +369,14 @@ impl Session {
         let named = run.forced_end(ends).and_then(|name| Some((name.to_owned(), graph.nodes.get(name)?.end()?)));
         let Some((name, end)) = named else { return };
         run.cursor.node.clone_from(&name);
-        self.turn.named_end = Some(end.name.clone());
         let words = end.reply.as_ref().map(|reply| self.words(reply, reason.as_ref())).transpose();
-        self.turn.output = Value::Null;
-        match (words, reason) {
-            (Ok(words), _) => self.turn.output = words.map(Value::from).unwrap_or_default(),
-            (Err(why), Some(reason)) => reason.message.push_str(&format!("; at the node `{name}`: {why}")),
-            (Err(_), None) => {}
-        }
+        let words = words.unwrap_or_else(|why| {
+            if let Some(reason) = reason {
+                reason.message.push_str(&format!("; at the node `{name}`: {why}"));
+            }
+            None
+        });
+        self.turn.end_at(&end.name, words);
     }
 
     /// Writes the output of a request node to the node's path.

@@ -259,8 +259,8 @@ impl Session {
             time_zone: self.settings.time_zone.clone(),
             observation: None,
             observed: BTreeMap::new(),
-            pictures: self.turn.pictures.clone(),
-            out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
+            pictures: self.turn.pictures().to_vec(),
+            out_of_format: self.turn.out_of_format().map(|(text, error)| json!({"text": text, "error": error})),
             answer: self.transcript.composed().composed(offered),
         }
     }

@@ -69,7 +69,7 @@ impl Session {
 
     /// The result with resolved references: a planner can refer to values that it has not read.
     pub(super) fn output_for_people(&self) -> Result<Value, Fault> {
-        let output = &self.turn.output;
+        let output = self.turn.output();
         if !self.settings.plans_before_reading() || self.graph.is_some() {
             return Ok(output.clone());
         }
@@ -82,7 +82,7 @@ impl Session {
     /// The origins of the values that the result refers to.
     pub(super) fn output_origins(&self) -> Origins {
         let mut all = Origins::default();
-        if let (true, Ok(template)) = (self.settings.plans_before_reading(), Template::parse(&self.turn.output)) {
+        if let (true, Ok(template)) = (self.settings.plans_before_reading(), Template::parse(self.turn.output())) {
             template.exprs(&mut |expr| expr.each_ref(&mut |path| all.join(&self.memory.context.origins(path, None))));
         }
         all

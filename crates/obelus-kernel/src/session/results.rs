@@ -201,7 +201,7 @@ impl Session {
     }
 
     fn end_with(&mut self, at: JobRef, written: Result<Written, Failure>) {
-        self.turn.has_moved = true;
+        self.turn.note_movement();
         match written {
             Ok(written) => {
                 if let (Some(paths), Some(job)) = (written, self.scheduler.job_mut(at)) {

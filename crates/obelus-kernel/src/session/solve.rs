@@ -36,18 +36,12 @@ impl Session {
         self.turn.enter(Phase::Working);
         match answer {
             Answer::Solution { solution, tokens } => {
-                self.turn.tokens += tokens;
-                self.turn.out_of_format = None;
+                self.turn.note_solution(tokens);
                 self.solve(solution);
             }
             Answer::OutOfFormat { text, error, tokens } => {
-                self.turn.tokens += tokens;
-                if self.turn.repairs_left > 0 {
-                    self.turn.repairs_left -= 1;
-                    self.turn.out_of_format = Some((text, error));
+                if self.turn.note_out_of_format(text, error, tokens) {
                     self.request();
-                } else {
-                    self.turn.must_end(TurnEnd::Degraded, "out_of_format", error);
                 }
             }
             Answer::Failed { code, message } => self.turn.must_end(TurnEnd::Degraded, &code, message),
@@ -57,7 +51,7 @@ impl Session {
     /// The model's answer to the request of a model call.
     fn take_model_call_answer(&mut self, at: JobRef, answer: Answer) {
         if let Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } = &answer {
-            self.turn.tokens += tokens;
+            self.turn.count_tokens(*tokens);
         }
         match answer {
             Answer::Solution { solution, .. } => match chosen_output(self.scheduler.call(at), solution) {
@@ -82,18 +76,18 @@ impl Session {
         self.tell_answer(&solution);
         if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
-            self.turn.said.push(words.clone());
+            self.turn.note_said(&words);
             self.tasks.push(Task::Say(words));
         }
-        self.turn.is_faulty = false;
+        self.turn.forget_fault();
         let manner = solution.step_options();
         // A result that came with calls remains until there is another one.
         if !(solution.output.is_null() && self.follow_up() == FollowUp::UntilDone) {
-            self.turn.came_with_calls = !solution.calls.is_empty();
-            self.turn.output = match self.output_schema() {
+            let output = match self.output_schema() {
                 Some(schema) => without_nulls(&solution.output, schema).into_owned(),
                 None => solution.output,
             };
+            self.turn.set_output(output, !solution.calls.is_empty());
         }
         let calls = self.offered_only(solution.calls);
         if calls.is_empty() {
@@ -112,7 +106,7 @@ impl Session {
         self.transcript.note_plan();
         match mode {
             PlanMode::Eager => {
-                let trigger = Trigger::Eager { first: self.turn.requests == 1 };
+                let trigger = Trigger::Eager { first: self.turn.requests() == 1 };
                 self.start_step(&calls, trigger, manner);
             }
             PlanMode::Lazy => self.offer_plan(calls, manner),
@@ -123,7 +117,7 @@ impl Session {
     fn offer_plan(&mut self, calls: Vec<Arc<Value>>, manner: StepOptions) {
         let check = plan::check_with_options(&calls, PlanMode::Lazy, manner, &self.memory.context);
         if !check.is_valid() {
-            self.turn.is_faulty = true;
+            self.turn.note_fault();
             for fault in &check.errors {
                 let call = fault.call.map_or(Value::Null, |index| (*calls[index]).clone());
                 self.transcript.tell_error(error_data(call, fault_data(fault)));
@@ -240,7 +234,7 @@ impl Session {
         self.transcript.tell_error(error_data(call, fault_data(cycle)));
         let name = self.known_as_all(calls);
         self.turn.note_failure(&name, &cycle.text);
-        self.turn.is_faulty = true;
+        self.turn.note_fault();
         let count = self.scheduler.step(number).map_or(0, |step| step.jobs.len());
         for job in 0..count {
             self.close(JobRef::new(number, job), Status::Skipped);

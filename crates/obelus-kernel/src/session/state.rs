@@ -71,7 +71,7 @@ impl Session {
     fn in_progress(&self) -> Value {
         let naming = self.naming();
         let entry = |question: &Question| json!({"description": naming.headline(question), "requested_at": question.requested_at.to_string()});
-        let request = self.turn.asked_for.as_ref();
+        let request = self.turn.asked_for();
         let request = request.map(|(words, at)| json!({"description": words, "requested_at": at.to_string()}));
         self.questions().iter().filter(|question| question.is_open()).map(entry).chain(request).collect()
     }

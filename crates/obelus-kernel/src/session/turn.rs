@@ -1,12 +1,11 @@
 //! A turn: from a request to its result.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Refused;
-use super::ids::QuestionId;
 use super::input::{CallError, Limit};
 use super::output::TurnEnd;
 use super::picture::Picture;
@@ -33,47 +32,47 @@ pub(super) enum Phase {
 pub(super) struct Turn {
     phase: Phase,
     /// Whether a model is asked for calls and output.
-    pub(super) asks_model: bool,
+    asks_model: bool,
     /// Whether it is asked after a person's decision: an imported state began the turn.
     #[serde(default)]
-    pub(super) asks_when_decided: bool,
-    pub(super) requests: u32,
+    asks_when_decided: bool,
+    requests: u32,
     pub(super) calls: u32,
-    pub(super) tokens: u64,
+    tokens: u64,
     /// The total usage of the model, including delegates and model calls; limits apply to the turn's own.
     pub(super) spent: Spent,
-    pub(super) repairs_left: u32,
+    repairs_left: u32,
     /// The last unreadable answer, and its error.
-    pub(super) out_of_format: Option<(String, String)>,
+    out_of_format: Option<(String, String)>,
     /// Whether the latest solution is faulty, so that the model must correct it.
-    pub(super) is_faulty: bool,
+    is_faulty: bool,
     /// The result, held back while a question is open.
-    pub(super) output: Value,
+    output: Value,
     /// Whether the result came along with calls: it was written before their results.
     #[serde(default)]
-    pub(super) came_with_calls: bool,
+    came_with_calls: bool,
     /// Whether something ran, failed or was decided since the latest request (LOOP-7).
     #[serde(default)]
-    pub(super) has_moved: bool,
+    has_moved: bool,
     /// The steps of decided questions, in a turn that began with a decision and has made no request yet.
     #[serde(default)]
-    pub(super) decided: Vec<u32>,
+    decided: Vec<u32>,
     /// Its beginning: the number of its first step, and the number of messages in the context. Earlier steps and
     /// questions belong to earlier turns.
     #[serde(default)]
-    pub(super) began: (u32, usize),
-    pub(super) said: Vec<String>,
+    began: (u32, usize),
+    said: Vec<String>,
     /// What the agent asked the user in its last message, and when; until the user's next message.
     #[serde(default)]
-    pub(super) asked_for: Option<(String, Time)>,
+    asked_for: Option<(String, Time)>,
     /// The call that a node of a graph has planned, and its origins.
     #[serde(default)]
     pub(super) planned: Option<(Value, Origins)>,
     /// Pictures of the message that began it.
     #[serde(default)]
-    pub(super) pictures: Vec<Picture>,
+    pictures: Vec<Picture>,
     /// The name of the end, if a graph of steps came to one.
-    pub(super) named_end: Option<String>,
+    named_end: Option<String>,
     /// How often in a row each call failed in the same way.
     failures: BTreeMap<String, (String, u32)>,
     /// Why it came to rest, if there is a reason.
@@ -81,7 +80,7 @@ pub(super) struct Turn {
     /// Why the turn must end.
     stop: Option<(TurnEnd, CallError)>,
     /// How it ended, if only a message of the user can begin another: decisions do not change it.
-    pub(super) over: Option<(TurnEnd, CallError)>,
+    over: Option<(TurnEnd, CallError)>,
 }
 
 /// After this many equal failures of the same call the turn ends.
@@ -117,11 +116,31 @@ impl Turn {
         }
     }
 
+    /// Begins a turn in place of the former one, which rests or is given up. `began` is the number of its first step, and the number
+    /// of messages in the context.
+    pub(super) fn begin(&mut self, settings: &Settings, began: (u32, usize), pictures: Vec<Picture>) {
+        self.must_not_ask();
+        *self = Self { began, pictures, ..Self::new(settings) };
+    }
+
+    /// Begins a turn without model requests for calls or output. What the agent has asked the user stays asked.
+    pub(super) fn begin_without_model(&mut self, settings: &Settings) {
+        self.must_not_ask();
+        let asked_for = self.asked_for.take();
+        *self = Self { asked_for, asks_model: false, ..Self::new(settings) };
+        self.enter(Phase::Working);
+    }
+
+    /// A request is answered or given up before another turn begins.
+    fn must_not_ask(&self) {
+        debug_assert!(!matches!(self.phase, Phase::Asking(_)), "a turn begins in {:?}", self.phase);
+    }
+
     pub(super) fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// The only function that changes the phase.
+    /// Changes the phase within a turn.
     pub(super) fn enter(&mut self, phase: Phase) {
         let is_legal = match (self.phase, phase) {
             (_, Phase::New) => false,
@@ -149,6 +168,161 @@ impl Turn {
             true => Ok(()),
             false => Err(Refused::new("at_work", "the session is at work already")),
         }
+    }
+
+    /// Whether a model is asked for calls and output.
+    pub(super) fn asks_model(&self) -> bool {
+        self.asks_model
+    }
+
+    /// The model is asked after a person's decision.
+    pub(super) fn ask_when_decided(&mut self) {
+        self.asks_when_decided = true;
+    }
+
+    /// Its beginning: the number of its first step, and the number of messages in the context.
+    pub(super) fn began(&self) -> (u32, usize) {
+        self.began
+    }
+
+    /// Pictures of the message that began it.
+    pub(super) fn pictures(&self) -> &[Picture] {
+        &self.pictures
+    }
+
+    /// The model is asked, with the request of this number.
+    pub(super) fn ask_model(&mut self, number: u64) {
+        self.requests += 1;
+        self.has_moved = false;
+        self.decided.clear();
+        self.enter(Phase::Asking(number));
+    }
+
+    /// The number of its requests.
+    pub(super) fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// The model has used tokens.
+    pub(super) fn count_tokens(&mut self, tokens: u64) {
+        self.tokens += tokens;
+    }
+
+    /// The model has answered with a solution.
+    pub(super) fn note_solution(&mut self, tokens: u64) {
+        self.count_tokens(tokens);
+        self.out_of_format = None;
+    }
+
+    /// The model's answer is unreadable. Returns whether it may repair it; otherwise the turn must end.
+    pub(super) fn note_out_of_format(&mut self, text: String, error: String, tokens: u64) -> bool {
+        self.count_tokens(tokens);
+        if self.repairs_left == 0 {
+            self.must_end(TurnEnd::Degraded, "out_of_format", error);
+            return false;
+        }
+        self.repairs_left -= 1;
+        self.out_of_format = Some((text, error));
+        true
+    }
+
+    /// The last unreadable answer, and its error.
+    pub(super) fn out_of_format(&self) -> Option<&(String, String)> {
+        self.out_of_format.as_ref()
+    }
+
+    /// The latest solution is faulty: the model must correct it.
+    pub(super) fn note_fault(&mut self) {
+        self.is_faulty = true;
+    }
+
+    /// The latest solution is another one, with no fault so far.
+    pub(super) fn forget_fault(&mut self) {
+        self.is_faulty = false;
+    }
+
+    /// Whether the latest solution is faulty.
+    pub(super) fn is_faulty(&self) -> bool {
+        self.is_faulty
+    }
+
+    /// Something ran, failed or was decided (LOOP-7).
+    pub(super) fn note_movement(&mut self) {
+        self.has_moved = true;
+    }
+
+    /// Whether something ran, failed or was decided since the latest request, or must be corrected.
+    pub(super) fn has_moved(&self) -> bool {
+        self.has_moved || self.is_faulty
+    }
+
+    /// Questions of these steps are decided. After a request that does not matter: the model has seen the decision.
+    pub(super) fn note_decided(&mut self, steps: &[u32]) {
+        if self.requests == 0 {
+            self.decided.extend(steps);
+        }
+    }
+
+    /// Whether a question of this step is decided, in a turn that began with a decision and has made no request yet.
+    pub(super) fn has_decided(&self, step: u32) -> bool {
+        self.decided.contains(&step)
+    }
+
+    /// The agent has said something to the user.
+    pub(super) fn note_said(&mut self, words: &str) {
+        self.said.push(words.to_owned());
+    }
+
+    /// What the agent has said to the user.
+    pub(super) fn said(&self) -> &[String] {
+        &self.said
+    }
+
+    /// Whether the user has read these words as part of the turn.
+    pub(super) fn has_said(&self, words: &str) -> bool {
+        self.said.iter().any(|said| said == words)
+    }
+
+    /// What the agent asked the user in its last message, and when.
+    pub(super) fn asked_for(&self) -> Option<&(String, Time)> {
+        self.asked_for.as_ref()
+    }
+
+    /// The result, held back while a question is open.
+    pub(super) fn output(&self) -> &Value {
+        &self.output
+    }
+
+    /// Sets the result. One that comes with calls was written before their results.
+    pub(super) fn set_output(&mut self, output: Value, comes_with_calls: bool) {
+        self.output = output;
+        self.came_with_calls = comes_with_calls;
+    }
+
+    /// Takes the result away.
+    pub(super) fn take_output(&mut self) -> Value {
+        self.output.take()
+    }
+
+    /// Whether the result came along with calls.
+    pub(super) fn came_with_calls(&self) -> bool {
+        self.came_with_calls
+    }
+
+    /// A graph of steps came to an end of this name, with a text if the end has one.
+    pub(super) fn end_at(&mut self, name: &str, words: Option<String>) {
+        self.named_end = Some(name.to_owned());
+        self.output = words.map(Value::from).unwrap_or_default();
+    }
+
+    /// The name of the end, if a graph of steps came to one.
+    pub(super) fn named_end(&self) -> Option<&str> {
+        self.named_end.as_deref()
+    }
+
+    /// How it ended, if only a message of the user can begin another.
+    pub(super) fn over(&self) -> Option<&(TurnEnd, CallError)> {
+        self.over.as_ref()
     }
 
     /// Whether the turn must end.
@@ -249,41 +423,6 @@ impl Turn {
     }
 }
 
-/// A message of the user.
-pub(super) struct Words {
-    pub(super) text: String,
-    /// The only open question at that time, if there was exactly one.
-    pub(super) only_question: Option<QuestionId>,
-    /// Its pictures.
-    pub(super) pictures: Vec<Picture>,
-}
-
-/// The user's messages and pictures that no turn has taken yet.
-#[derive(Default)]
-pub(super) struct PendingWords {
-    /// Messages that came during the turn.
-    pub(super) queue: VecDeque<Words>,
-    /// Pictures for the next message.
-    pub(super) attached: Vec<Picture>,
-}
-
-impl PendingWords {
-    /// Adds a picture to the user's next message.
-    pub(super) fn attach(&mut self, picture: Picture) -> Result<(), Refused> {
-        if !picture.is_plainly_named() {
-            return Err(Refused::new("bad_picture", "the name of a picture is that of a file, and nothing else"));
-        }
-        if self.attached.len() >= Picture::MOST_AT_ONCE {
-            let text = format!("at most {} pictures go with one message", Picture::MOST_AT_ONCE);
-            return Err(Refused::new("too_many_pictures", text));
-        }
-        if !self.attached.contains(&picture) {
-            self.attached.push(picture);
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,5 +454,41 @@ mod tests {
         turn.enter(Phase::Rested(TurnEnd::Limit));
         turn.reopen();
         assert_eq!((turn.phase(), turn.calls), (Phase::Working, 0));
+    }
+
+    #[test]
+    fn a_turn_begins_anew_but_keeps_what_was_asked_if_no_model_is_asked() {
+        let mut turn = Turn::new(&Settings::default());
+        turn.begin(&Settings::default(), (3, 5), Vec::new());
+        turn.ask_model(1);
+        turn.enter(Phase::Working);
+        turn.set_output("which one?".into(), true);
+        turn.enter(Phase::Rested(TurnEnd::Output));
+        turn.note_last_words(Time(7));
+        turn.begin_without_model(&Settings::default());
+        assert_eq!((turn.phase(), turn.requests(), turn.began()), (Phase::Working, 0, (0, 0)));
+        assert!(turn.output().is_null() && !turn.came_with_calls() && !turn.asks_model());
+        assert_eq!(turn.asked_for(), Some(&("which one?".to_owned(), Time(7))));
+        turn.enter(Phase::Rested(TurnEnd::Output));
+        turn.begin(&Settings::default(), (4, 9), Vec::new());
+        assert_eq!((turn.phase(), turn.began(), turn.asked_for()), (Phase::New, (4, 9), None));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "a turn begins in Asking")]
+    fn a_turn_does_not_begin_while_the_model_is_asked() {
+        let mut turn = Turn::new(&Settings::default());
+        turn.ask_model(1);
+        turn.begin(&Settings::default(), (0, 0), Vec::new());
+    }
+
+    #[test]
+    fn unreadable_answers_end_the_turn_when_no_repair_is_left() {
+        let mut turn = Turn::new(&Settings { repairs: 1, ..Settings::default() });
+        assert!(turn.note_out_of_format("{".to_owned(), "no end".to_owned(), 2));
+        assert_eq!(turn.out_of_format().map(|(text, _)| text.as_str()), Some("{"));
+        assert!(!turn.note_out_of_format("[".to_owned(), "no end".to_owned(), 2));
+        assert_eq!(turn.take_stop().map(|(ends, _)| ends), Some(TurnEnd::Degraded));
     }
 }

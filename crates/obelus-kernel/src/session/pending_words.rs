@@ -1,0 +1,42 @@
+//! The user's messages and pictures that no turn has taken yet.
+
+use std::collections::VecDeque;
+
+use super::Refused;
+use super::ids::QuestionId;
+use super::picture::Picture;
+
+/// A message of the user.
+pub(super) struct Words {
+    pub(super) text: String,
+    /// The only open question at that time, if there was exactly one.
+    pub(super) only_question: Option<QuestionId>,
+    /// Its pictures.
+    pub(super) pictures: Vec<Picture>,
+}
+
+/// The user's messages and pictures that no turn has taken yet.
+#[derive(Default)]
+pub(super) struct PendingWords {
+    /// Messages that came during the turn.
+    pub(super) queue: VecDeque<Words>,
+    /// Pictures for the next message.
+    pub(super) attached: Vec<Picture>,
+}
+
+impl PendingWords {
+    /// Adds a picture to the user's next message.
+    pub(super) fn attach(&mut self, picture: Picture) -> Result<(), Refused> {
+        if !picture.is_plainly_named() {
+            return Err(Refused::new("bad_picture", "the name of a picture is that of a file, and nothing else"));
+        }
+        if self.attached.len() >= Picture::MOST_AT_ONCE {
+            let text = format!("at most {} pictures go with one message", Picture::MOST_AT_ONCE);
+            return Err(Refused::new("too_many_pictures", text));
+        }
+        if !self.attached.contains(&picture) {
+            self.attached.push(picture);
+        }
+        Ok(())
+    }
+}
