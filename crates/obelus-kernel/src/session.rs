@@ -13,11 +13,14 @@
 //! | `scheduler` | steps and jobs: what is blocked, ready, running |
 //! | `inbox` | questions, decisions, elicitations, looks |
 //! | `transcript` | what the model has been shown, and what to tell it next |
-//! | `turn` | phase, limits and result of the latest turn; queued messages |
+//! | `turn` | phase, limits and result of the latest turn |
+//! | `pending_words` | messages and pictures that no turn has taken yet |
 //! | `graph_run` | the position of a turn in a graph of steps |
 //! | `state_projection` | keys of confirmations, plans and events for the state |
 //! | `delegate` | sessions that carry out calls |
 //! | `consents` | standing consents |
+//! | `file_rules` | the agent's file when it was last opened |
+//! | `spent` | the usage of the model |
 //! | `task_queue` | tasks for the driver, and the pause |
 //!
 //! The session routes between them. The files:
@@ -27,7 +30,8 @@
 //! | `input`, `output`, `ids`, `solution` | inputs and outputs |
 //! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
 //! | `calls`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
-//! | `asking`, `preview_reads`, `eliciting` | asking questions |
+//! | `nodes` | a turn along a graph of steps |
+//! | `asking`, `preview_reads`, `eliciting` | asking questions; `consenting`: standing consents |
 //! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects |
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
@@ -39,6 +43,7 @@ mod adopt;
 mod asking;
 mod calls;
 mod checkpoint;
+mod consenting;
 mod consents;
 mod decide;
 mod delegate;
@@ -47,6 +52,7 @@ mod earlier_decisions;
 mod edit_call;
 mod edit_plan;
 mod eliciting;
+mod file_rules;
 mod flow;
 mod follow_up;
 mod graph_run;
@@ -57,6 +63,7 @@ mod inbox;
 mod input;
 mod judge;
 mod memory;
+mod nodes;
 mod observation;
 mod output;
 mod pending_words;
@@ -115,6 +122,7 @@ use crate::schema;
 use crate::time::Time;
 use consents::Consents;
 use delegate::Delegates;
+use file_rules::FileRules;
 use graph_run::GraphRun;
 use ids::JobRef;
 use inbox::{CallTexts, Inbox};
@@ -122,7 +130,6 @@ use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
 use pending_words::PendingWords;
-use rules::FileRules;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
 use task_queue::TaskQueue;

@@ -103,7 +103,7 @@ impl Session {
             projection: Cow::Borrowed(projection),
             attached: Cow::Borrowed(&words.attached),
             paused: Cow::Borrowed(&tasks.paused),
-            rules: rules.told.as_deref().map(Cow::Borrowed),
+            rules: rules.told().map(Cow::Borrowed),
             consents: Cow::Borrowed(consents),
             cursor: graph.as_ref().map(|run| Cow::Borrowed(run.cursor())),
         };

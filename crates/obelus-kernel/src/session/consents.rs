@@ -1,5 +1,4 @@
-//! Standing consent (ASK-9): what a person may agree to along with an approval, given consents, and the calls that
-//! they covered.
+//! Standing consents (ASK-9) that were given, and the calls that they covered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,15 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ids::{JobRef, QuestionId, QuestionNumber};
-use super::inbox::{About, Question};
-use super::{Refused, Session};
-use crate::names::alike;
-use crate::policy::{
-    ConsentScope, ConsentTerms, Gate, NeverStanding, StandingConsent, fields_of, hosts, list_with, never,
-};
+use super::Refused;
+use super::ids::JobRef;
+use crate::policy::{ConsentTerms, StandingConsent};
 use crate::time::Time;
-use crate::tool::Tool;
 
 /// The consents of a session.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -36,13 +30,18 @@ struct ConsentUse {
 }
 
 impl Consents {
-    fn give(&mut self, terms: ConsentTerms, by: &str, at: Time, until: Option<Time>) {
+    /// All of them, including ended ones.
+    pub(super) fn all(&self) -> &[StandingConsent] {
+        &self.all
+    }
+
+    pub(super) fn give(&mut self, terms: ConsentTerms, by: &str, at: Time, until: Option<Time>) {
         let number = self.all.len() as u64 + 1;
         let by = by.to_owned();
         self.all.push(StandingConsent { number, terms, by, at, until, revoked: None, uses: 0 });
     }
 
-    fn revoke(&mut self, number: u64, by: &str, at: Time) -> Result<(), Refused> {
+    pub(super) fn revoke(&mut self, number: u64, by: &str, at: Time) -> Result<(), Refused> {
         let unknown = || Refused::new("unknown_consent", format!("there is no consent `c{number}`"));
         let consent = self.all.iter_mut().find(|consent| consent.number == number).ok_or_else(unknown)?;
         if !consent.holds(at) {
@@ -60,178 +59,47 @@ impl Consents {
         self.used.entry(at.step).or_default().push(ConsentUse { job: at.job, consent: number, call });
     }
 
+    /// The consent by which a call ran, by the place in its report.
+    pub(super) fn of_place(&self, (step, job): (u32, u32)) -> Option<&StandingConsent> {
+        let used = self.used.get(&step)?.iter().find(|one| one.job == job)?;
+        self.all.iter().find(|consent| consent.number == used.consent)
+    }
+
     /// The consent by which a proposed call ran.
     pub(super) fn of_proposal(&self, call: &Value) -> Option<u64> {
         self.used.values().flatten().find(|one| *one.call == *call).map(|one| one.consent)
     }
 }
 
-impl Session {
-    /// The current gate.
-    pub(super) fn gate(&self) -> Gate<'_> {
-        self.settings.gate().with_consents(&self.consents.all, self.memory.now())
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::policy::ConsentScope;
+
+    fn given(until: Option<Time>) -> Consents {
+        let mut consents = Consents::default();
+        let terms = ConsentTerms { tool: "send".to_owned(), fields: Vec::new(), scope: ConsentScope::Tool };
+        consents.give(terms, "ann", Time(10), until);
+        consents
     }
 
-    /// The standing consents, including ended ones.
-    pub fn consents(&self) -> &[StandingConsent] {
-        &self.consents.all
+    #[test]
+    fn a_consent_is_revoked_once_and_only_while_it_holds() {
+        let mut consents = given(None);
+        assert_eq!(consents.revoke(2, "ann", Time(11)).unwrap_err().code, "unknown_consent");
+        consents.revoke(1, "ann", Time(11)).unwrap();
+        assert_eq!(consents.revoke(1, "ann", Time(12)).unwrap_err().code, "consent_ended");
+        assert_eq!(given(Some(Time(20))).revoke(1, "ann", Time(20)).unwrap_err().code, "consent_ended");
     }
 
-    /// The consent by which a call ran, by the place in its report.
-    pub fn consent_of(&self, place: (u32, u32)) -> Option<&StandingConsent> {
-        let used = self.consents.used.get(&place.0)?.iter().find(|one| one.job == place.1)?;
-        self.consents.all.iter().find(|consent| consent.number == used.consent)
+    #[test]
+    fn calls_that_ran_by_a_consent_are_counted_and_found() {
+        let (mut consents, call) = (given(None), Arc::new(json!({"_tool": "send"})));
+        consents.note_use(JobRef::new(3, 1), 1, Arc::clone(&call));
+        assert_eq!(consents.all()[0].uses, 1);
+        assert_eq!((consents.of_proposal(&call), consents.of_proposal(&json!({}))), (Some(1), None));
+        assert!(consents.of_place((3, 1)).is_some() && consents.of_place((3, 0)).is_none());
     }
-
-    /// The consents that may be given along with an approval, narrow scopes first; empty if none is possible.
-    pub fn consent_offers(&self, id: &QuestionId) -> Vec<ConsentTerms> {
-        let question = id.local().and_then(|number| self.inbox.get(number));
-        question.filter(|question| question.is_open()).map(|question| self.offers(question)).unwrap_or_default()
-    }
-
-    /// Why no consent is possible for the calls of a question, whatever its scope.
-    pub fn never_standing(&self, id: &QuestionId) -> Option<NeverStanding> {
-        let question = self.inbox.get(id.local()?)?;
-        let (tool, calls) = self.calls_asked(question)?;
-        calls.iter().find_map(|params| never(tool, params))
-    }
-
-    /// The tool of a question's calls, and the parameters of the open ones. None if they have several tools.
-    fn calls_asked(&self, question: &Question) -> Option<(&Tool, Vec<Value>)> {
-        if question.about != About::Call {
-            return None;
-        }
-        let mut calls = Vec::new();
-        let mut names = question.open_calls().map(|index| {
-            let asked = &question.calls[index];
-            let at = *asked.jobs.first()?;
-            calls.push(self.scheduler.find(at)?.frozen.as_ref()?.params(self.scheduler.call(at)));
-            asked.call.get("_tool")?.as_str()
-        });
-        let first = names.next()??;
-        if names.any(|name| name != Some(first)) {
-            return None;
-        }
-        drop(names);
-        Some((self.memory.context.tool(first)?, calls))
-    }
-
-    fn offers(&self, question: &Question) -> Vec<ConsentTerms> {
-        let Some((tool, calls)) = self.calls_asked(question) else { return Vec::new() };
-        let mut fields: Vec<String> = Vec::new();
-        for field in calls.iter().flat_map(fields_of) {
-            if !fields.contains(&field) {
-                fields.push(field);
-            }
-        }
-        let mut scopes = Vec::new();
-        scopes.extend(self.list_scope(tool, &calls));
-        scopes.extend(person_scope(tool, &calls));
-        scopes.extend(site_scope(&calls));
-        scopes.push(ConsentScope::Tool);
-        let terms =
-            scopes.into_iter().map(|scope| ConsentTerms { tool: tool.name.clone(), fields: fields.clone(), scope });
-        terms.filter(|terms| terms.answer(&question.reasons) && self.may_stand(question, terms)).collect()
-    }
-
-    /// Whether a consent with these terms would cover every open call of a question.
-    fn may_stand(&self, question: &Question, terms: &ConsentTerms) -> bool {
-        let (grounds, gate) = (self.current_grounds(), self.gate());
-        question.open_calls().flat_map(|index| &question.calls[index].jobs).all(|at| {
-            let (call, mut provenance) = (self.scheduler.call(*at), self.provenance(*at));
-            if provenance.grounding.is_none() {
-                let grounds = grounds.as_deref().filter(|_| !self.scheduler.step_of(*at).literal.is_trusted());
-                provenance.grounding = grounds.map(|grounds| self.grounding_in(grounds, provenance.instance));
-            }
-            let Some(tool) = &call.tool else { return false };
-            self.propose(*at, (call, tool), &provenance, |proposal| gate.may_stand(terms, proposal))
-        })
-    }
-
-    /// The records of the list that contains a call's record, or of all the calls of a question.
-    fn list_scope(&self, tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-        let path = tool.record()?;
-        let own: Vec<Value> = calls.iter().filter_map(|params| params.get(path).cloned()).collect();
-        if own.len() != calls.len() {
-            return None;
-        }
-        let list = |params: &Value| {
-            let value = params.get(path)?;
-            list_with(&self.memory.context, &tool.names_of(path, value, params)?, value)
-        };
-        let values = match calls {
-            [only] => list(only).filter(|ids| ids.len() > 1)?,
-            _ => own,
-        };
-        Some(ConsentScope::Records { path: path.to_owned(), values, others: same_targets(tool, calls)? })
-    }
-
-    /// A person approves, and gives a standing consent.
-    pub(super) fn consent(
-        &mut self,
-        number: QuestionNumber,
-        terms: ConsentTerms,
-        until: Option<Time>,
-        by: &str,
-    ) -> Result<(), Refused> {
-        let Some(question) = self.inbox.get(number) else { return Ok(()) };
-        let open: Vec<usize> = question.open_calls().collect();
-        self.check_mode(question, &open)?;
-        if !self.offers(question).contains(&terms) {
-            let text = "no standing consent of these terms may be given with this question; a plain yes may";
-            return Err(Refused::new("unfit_consent", text));
-        }
-        let now = self.memory.now();
-        if until.is_some_and(|until| until <= now) {
-            return Err(Refused::new("unfit_consent", "the end of the consent is past"));
-        }
-        self.consents.give(terms, by, now, until);
-        self.approve(number, &open, by);
-        Ok(())
-    }
-
-    /// Revokes a consent. Running calls continue.
-    pub(super) fn revoke(&mut self, number: u64, by: &str) -> Result<(), Refused> {
-        self.consents.revoke(number, by, self.memory.now())
-    }
-}
-
-/// The addressee of the calls, if all have the same.
-fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-    let values = same_targets(tool, calls).filter(|values| !values.is_empty() && tool.target.is_some())?;
-    Some(ConsentScope::Person { values })
-}
-
-/// The targets of the calls besides their records, and the kind of the record; none if they differ between the calls.
-fn same_targets(tool: &Tool, calls: &[Value]) -> Option<Vec<(String, Value)>> {
-    let declared = tool.target.iter().flatten().map(String::as_str);
-    let mut paths: Vec<&str> = Vec::new();
-    for path in declared.chain(tool.kind_params()) {
-        let is_record = tool.record().is_some_and(|record| alike(record, path));
-        if !is_record && !paths.iter().any(|known| alike(known, path)) {
-            paths.push(path);
-        }
-    }
-    let mut values = Vec::new();
-    for path in paths {
-        let found: Vec<&Value> =
-            calls.iter().flat_map(|params| crate::policy::values_at(params, path)).map(|(_, value)| value).collect();
-        let Some(first) = found.first() else { continue };
-        if first.is_object()
-            || first.is_array()
-            || found.len() != calls.len()
-            || found.iter().any(|other| other != first)
-        {
-            return None;
-        }
-        values.push((path.to_owned(), (*first).clone()));
-    }
-    Some(values)
-}
-
-/// The one site of all addresses in the calls.
-fn site_scope(calls: &[Value]) -> Option<ConsentScope> {
-    let mut found = calls.iter().map(hosts);
-    let first = found.next()?.filter(|first| first.len() == 1)?;
-    found.all(|other| other.as_ref() == Some(&first)).then(|| ConsentScope::Site { host: first[0].clone() })
 }

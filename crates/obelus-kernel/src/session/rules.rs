@@ -12,29 +12,15 @@ use crate::call::freeze::fitted;
 use crate::message::Message;
 use crate::policy::{Ruling, Verdict};
 
-/// The agent's file when the session was last opened.
-pub(super) struct FileRules {
-    /// The file's mode. A person may have chosen another one for the session.
-    mode: Mode,
-    /// The file's settings, if they differ from the session's initial ones.
-    pub(super) told: Option<Box<Settings>>,
-}
-
-impl FileRules {
-    pub(super) fn of(settings: &Settings) -> Self {
-        Self { mode: settings.mode, told: None }
-    }
-}
-
 impl Session {
     /// The settings of the agent's file.
     pub fn rules(&self) -> &Settings {
-        self.rules.told.as_deref().unwrap_or(&self.settings)
+        self.rules.told().unwrap_or(&self.settings)
     }
 
     /// The mode that the agent's file had when the session was last opened.
     pub fn file_mode(&self) -> Mode {
-        self.rules.mode
+        self.rules.mode()
     }
 
     /// Continues under other rules: settings, and new, changed or removed tools.
@@ -80,9 +66,9 @@ impl Session {
     /// Applies the file's settings. The mode changes only if the file's mode has changed: a person's choice for this
     /// session stays.
     pub(super) fn set_rules(&mut self, settings: Settings) {
-        let mode = if settings.mode == self.rules.mode { self.settings.mode } else { settings.mode };
+        let mode = if settings.mode == self.rules.mode() { self.settings.mode } else { settings.mode };
         let Settings { activities, persistent, orders_rows, .. } = (*self.settings).clone();
-        self.rules = FileRules { mode: settings.mode, told: Some(Box::new(settings.clone())) };
+        self.rules.tell(settings.clone());
         let policy = settings.policy.clone();
         self.memory.context.keep_spelling(!settings.guards_names);
         self.settings = Arc::new(Settings { activities, persistent, mode, orders_rows, ..settings });
@@ -95,7 +81,7 @@ impl Session {
     /// Why a call that was allowed or approved earlier is refused under the current rules.
     pub(super) fn refusal_of_today(&self, at: JobRef) -> Option<Verdict> {
         let call = self.scheduler.call(at);
-        let tool = call.tool.as_deref().filter(|_| self.rules.told.is_some())?;
+        let tool = call.tool.as_deref().filter(|_| self.rules.told().is_some())?;
         // The tool's definition may have changed.
         let tool = self.memory.context.tool(&tool.name).map_or(tool, AsRef::as_ref);
         Some(self.verdict_on(at, call, tool)).filter(|verdict| verdict.ruling() == Ruling::Refuse)

@@ -34,3 +34,22 @@ impl TaskQueue {
         self.tasks.remove(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::ids::{RequestNumber, Routed};
+
+    #[test]
+    fn a_pause_holds_back_what_starts_something_and_nothing_else() {
+        let mut queue = TaskQueue::default();
+        queue.push(Task::AskModel { id: Routed::own(RequestNumber(1)) });
+        queue.push(Task::Say("hello".to_owned()));
+        queue.paused = Some("ann".to_owned());
+        assert!(matches!(queue.next(), Some(Task::Say(_))));
+        assert!(queue.next().is_none() && !queue.is_empty());
+        queue.paused = None;
+        assert!(matches!(queue.next(), Some(Task::AskModel { .. })));
+        assert!(queue.is_empty());
+    }
+}

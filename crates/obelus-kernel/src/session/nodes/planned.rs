@@ -11,6 +11,7 @@ use crate::fault::{Fault, Rule};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Provenance;
+use crate::session::graph_run::GraphRun;
 use crate::session::{Session, error_data, fault_data};
 use obelus_notebook::steps::StepNode;
 
@@ -21,7 +22,7 @@ impl Session {
     /// At a node that asks the model, only the tools that it offers may be called. Planned calls are removed.
     pub(in crate::session) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
         let Some(run) = &self.graph else { return calls };
-        let graph = Arc::clone(&run.graph);
+        let graph = run.graph();
         let Some(node) = graph.nodes.get(run.node()).and_then(StepNode::request) else { return calls };
         let tool = |call: &Value| call["_tool"].as_str().unwrap_or_default().to_owned();
         let (planned, calls): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.plans(&tool(call)));
@@ -95,7 +96,7 @@ impl Session {
 
     /// Removes the plan at the end of its turn.
     pub(in crate::session) fn forget_plans(&mut self) {
-        let Some(graph) = self.graph.as_ref().map(|run| Arc::clone(&run.graph)) else { return };
+        let Some(graph) = self.graph.as_ref().map(GraphRun::graph) else { return };
         let plans = graph.nodes.values().filter_map(|node| node.request()?.plans.as_ref());
         for plans in plans {
             let Ok(path) = OutputPath::parse(&plans.to) else { continue };

@@ -59,13 +59,7 @@ impl Session {
     pub(super) fn filter_input(&self, reason: Option<&CallError>) -> Read {
         let context = &self.memory.context;
         let kinds = context.views().filter_map(|(kind, view)| Some((kind, view.for_filters()?.clone())));
-        let run = self.graph.as_ref().map(|run| {
-            let at = &run.cursor;
-            let counters =
-                json!({"steps": at.steps, "calls": self.turn.calls, "visits": at.visits, "failed": at.failed});
-            let calls = at.calls.iter().map(|(node, call)| (node.as_str(), Read::new(call)));
-            [("counters", Read::new(&counters)), ("last", Read::new(&at.last)), ("calls", Read::of_fields(calls))]
-        });
+        let run = self.graph.as_ref().map(|run| run.filter_input(self.turn.calls));
         let user = context.last_user_text().map(|text| text.text.as_str());
         let others = [
             ("user", Read::new(&user.into())),
