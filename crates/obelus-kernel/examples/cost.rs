@@ -215,6 +215,7 @@ fn verdict(count: usize, repetitions: usize, matching: fn(usize) -> Value) {
         proposer: &nobody,
         may_follow: &|_| true,
         grounding: None,
+        earlier: None,
     };
     let gate = Gate::new(&policy, Mode::Full);
     assert_eq!(gate.judge(&proposal).ruling(), Ruling::Confirm);

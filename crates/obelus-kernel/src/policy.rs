@@ -30,6 +30,7 @@ pub use check::{PolicyFault, PolicyTools};
 pub use consent::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
 pub(crate) use consent::{fields_of, hosts, never};
 pub use explain::explain;
+pub(crate) use explain::explain_in;
 pub(crate) use gate::Mode;
 pub use gate::{Explanation, Finding, Gate, Proposal, Ruling, Verdict};
 pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding, list_with};

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::gate::{Explanation, Gate, Proposal};
 use super::grounding::{AfterReading, GroundIndex, Grounding};
 use super::provenance::{Place, Provenance};
+use super::reason::Reason;
 use super::rules::example_origins;
 use crate::call::Call;
 use crate::context::Context;
@@ -20,8 +21,20 @@ use crate::origin::Origins;
 /// before. A reference has the origins of its value in the context. Fails with all errors of the call itself: an
 /// invalid call is not judged.
 ///
-/// The gate is that of an agent's file, or of a session with its consents.
+/// The gate is that of an agent's file. [`Session::explain`] also knows the past of a session.
+///
+/// [`Session::explain`]: crate::session::Session::explain
 pub fn explain(call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explanation, Vec<Fault>> {
+    explain_in(call, context, gate, |_, _| None)
+}
+
+/// The same in a session: `earlier` says why its past requires a person for a call with these parameters.
+pub(crate) fn explain_in(
+    call: &Value,
+    context: &Context,
+    gate: Gate<'_>,
+    earlier: impl FnOnce(&Call, &Value) -> Option<Reason>,
+) -> Result<Explanation, Vec<Fault>> {
     let mut proposal = call.clone();
     if let Value::Object(fields) = &mut proposal {
         fields.shift_remove("_from");
@@ -61,5 +74,6 @@ pub fn explain(call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explan
         proposer: &shown,
         may_follow: &|_| false,
         grounding: grounding.as_ref(),
+        earlier: earlier(&read, &params).as_ref(),
     }))
 }

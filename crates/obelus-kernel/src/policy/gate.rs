@@ -99,7 +99,7 @@ impl Verdict {
     }
 
     /// The same, but a person decides, for this reason too. A standing consent does not cover it.
-    pub(crate) fn and_confirm(self, reason: Reason) -> Self {
+    fn and_confirm(self, reason: Reason) -> Self {
         if self.ruling == Ruling::Refuse {
             return self;
         }
@@ -144,6 +144,9 @@ pub struct Proposal<'a> {
     pub may_follow: &'a dyn Fn(&str) -> bool,
     /// Finds values in the user's messages, if available (POL-7).
     pub grounding: Option<&'a Grounding<'a>>,
+    /// Why a person must be asked because of the session's past, whatever the rules say: the same effect happened
+    /// without a result, or was denied with a plan (DUR-4, ASK-3).
+    pub earlier: Option<&'a Reason>,
 }
 
 impl fmt::Debug for Proposal<'_> {
@@ -216,6 +219,14 @@ impl<'a> Gate<'a> {
 
     /// The verdict on a call.
     pub fn judge(&self, proposal: &Proposal<'_>) -> Verdict {
+        let verdict = self.judge_by_rules(proposal);
+        match proposal.earlier {
+            Some(reason) => verdict.and_confirm(reason.clone()),
+            None => verdict,
+        }
+    }
+
+    fn judge_by_rules(&self, proposal: &Proposal<'_>) -> Verdict {
         let by_mode = self.judge_mode(proposal.tool);
         if !by_mode.is_allowed() {
             return by_mode;
@@ -308,11 +319,21 @@ impl<'a> Gate<'a> {
         self.each_finding(proposal, &mut |by, says, why| {
             findings.push(Finding { by: by.to_string(), says, why: why() });
         });
+        if let Some(why) = proposal.earlier {
+            findings.push(Finding { by: "the session".to_owned(), says: Ruling::Confirm, why: why.clone() });
+        }
         let verdict = self.judge(proposal);
         if let [why @ Reason::Consented { number, .. }] = verdict.reasons() {
             findings.push(Finding { by: format!("consent c{number}"), says: Ruling::Allow, why: why.clone() });
         }
         Explanation { verdict, findings }
+    }
+
+    /// The verdict on a call that the model carries out. It does not act, so that no policy applies to it; `why` says so.
+    pub fn explain_model_call(why: &str) -> Explanation {
+        let why = Reason::Author(why.to_owned());
+        let verdict = Verdict { ruling: Ruling::Allow, reasons: Vec::new() };
+        Explanation { verdict, findings: vec![Finding { by: "activities".to_owned(), says: Ruling::Allow, why }] }
     }
 
     /// All findings about a call within the mode: from the policy, the tool's annotations, the agent, and the origins

@@ -32,6 +32,7 @@ pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl
             proposer: &by_person,
             may_follow: &|_| false,
             grounding: None,
+            earlier: None,
         });
         let strictness = match verdict.ruling() {
             Ruling::Allow => 0,

@@ -397,6 +397,8 @@ impl Session {
             proposer: &literal,
             may_follow: &|_| false,
             grounding: provenance.grounding.as_ref(),
+            // Only reads start early.
+            earlier: None,
         });
         if !verdict.is_allowed() || self.inbox.knows(&self.hash_of(&call, &frozen)) {
             return None;

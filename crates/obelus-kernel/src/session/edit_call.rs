@@ -96,15 +96,19 @@ impl Session {
         if let Some(breach) = tool.breaches(&edited).into_iter().next() {
             return Err(Refused::breach("bad_edit", breach));
         }
-        let mut reasons = self.reasons_of_edit(call, tool, &edited)?;
-        reasons.extend(self.happened_before(call, &whole));
+        let reasons = self.reasons_of_edit((call, tool), &edited, self.happened_before(call, &whole).as_ref())?;
         let frozen = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)) };
         let question = self.question_with(question, index, at, &frozen, reasons);
         Ok(Some(CallEdit { index, at, frozen, question }))
     }
 
     /// Judges an edited call: why it would need a person, unless it is refused.
-    fn reasons_of_edit(&self, call: &Call, tool: &Tool, params: &Value) -> Result<Vec<Reason>, Refused> {
+    fn reasons_of_edit(
+        &self,
+        (call, tool): (&Call, &Tool),
+        params: &Value,
+        earlier: Option<&Reason>,
+    ) -> Result<Vec<Reason>, Refused> {
         let by_person = Origins::of(Origin::User);
         let verdict = self.settings.gate().judge(&Proposal {
             call,
@@ -115,6 +119,7 @@ impl Session {
             may_follow: &|_| false,
             // A person's values need no other grounding.
             grounding: None,
+            earlier,
         });
         if verdict.ruling() == Ruling::Refuse {
             let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));

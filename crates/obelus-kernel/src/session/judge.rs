@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ids::JobRef;
 use super::scheduler::Status;
 use super::{Session, fault_data};
 use crate::call::Call;
+use crate::call::freeze::frozen_call;
+use crate::context::Context;
 use crate::fault::{Fault, Rule};
-use crate::policy::{Place, Proposal, Provenance, Reason, Ruling, Verdict, stands_in_one_result};
+use crate::policy::{
+    Explanation, Gate, Place, Proposal, Provenance, Reason, Ruling, Verdict, explain_in, stands_in_one_result,
+};
 use crate::tool::Tool;
 
 impl Session {
@@ -53,11 +57,15 @@ impl Session {
     }
 
     pub(super) fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
-        let verdict = self.propose(at, (call, tool), &self.provenance(at), |proposal| self.gate().judge(proposal));
-        match self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call)) {
-            Some(reason) => verdict.and_confirm(reason),
-            None => verdict,
-        }
+        self.propose(at, (call, tool), &self.provenance(at), |proposal| self.gate().judge(proposal))
+    }
+
+    /// Explains the verdict on a call under a gate, with the consents and the past of this session.
+    pub fn explain(&self, call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explanation, Vec<Fault>> {
+        let gate = gate.with_consents(self.consents(), self.now());
+        explain_in(call, context, gate, |call, params| {
+            self.happened_before(call, &frozen_call(call, params.clone(), None))
+        })
     }
 
     /// Passes the call of a job to a function as the gate sees it.
@@ -73,6 +81,7 @@ impl Session {
         let may_follow = |path: &str| {
             step.before_reading && stands_in_one_result(&self.memory.context, provenance.instance, &params(), path)
         };
+        let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
         judge(&Proposal {
             call,
             tool,
@@ -81,6 +90,7 @@ impl Session {
             proposer: &step.literal,
             may_follow: &may_follow,
             grounding: provenance.grounding.as_ref(),
+            earlier: earlier.as_ref(),
         })
     }
 

@@ -57,6 +57,7 @@ impl Session {
             proposer: Origins::NONE,
             may_follow: &|_| false,
             grounding: None,
+            earlier: None,
         });
         let (call, origins) = (proposal, all());
         verdict.is_allowed().then_some(PreviewRead { question, index, at, tool, call, origins, attempt: 0 })

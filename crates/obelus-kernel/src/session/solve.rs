@@ -163,6 +163,8 @@ impl Session {
                 proposer: shown,
                 may_follow: &|_| false,
                 grounding: provenance.grounding.as_ref(),
+                // Each call is judged again when it runs, with its values.
+                earlier: None,
             });
             !verdict.is_allowed()
         };

@@ -1,6 +1,6 @@
 //! DUR-4: effects that happened although their result could not be kept are not repeated without a person.
 
-use obelus_kernel::policy::Reason;
+use obelus_kernel::policy::{Gate, Reason, Ruling, explain};
 use obelus_kernel::session::{CallError, Decision, Outcome};
 use serde_json::{Value, json};
 
@@ -84,6 +84,25 @@ fn neither_the_model_nor_a_standing_consent_can_approve_a_repetition() {
     again["confirmed"] = true.into();
     harness.solve(json!([again]), json!("over"));
     assert_eq!((harness.waiting(), harness.handed_out("count").len()), (vec!["q1".to_owned()], 1));
+}
+
+#[test]
+fn an_explanation_names_the_past_of_its_session() {
+    let mut harness = guarded(json!({}));
+    harness.solve(json!([call("count", "n", json!({"q": 1}))]), json!(null));
+    harness.returns("count", json!("many"));
+    let explained = |q: u64| {
+        let (session, proposed) = (&harness.session, call("count", "n", json!({"q": q})));
+        let settings = session.settings();
+        let gate = Gate::new(&settings.policy, settings.mode);
+        let plain = explain(&proposed, session.context(), gate).unwrap().verdict.ruling();
+        (plain, session.explain(&proposed, session.context(), gate).unwrap())
+    };
+    let (plain, again) = explained(1);
+    assert_eq!((plain, again.verdict.ruling()), (Ruling::Allow, Ruling::Confirm));
+    assert!(matches!(again.verdict.reasons(), [Reason::Happened(_)]));
+    assert!(again.findings.iter().any(|one| one.by == "the session" && one.says == Ruling::Confirm));
+    assert_eq!(explained(2).1.verdict.ruling(), Ruling::Allow, "another effect");
 }
 
 #[test]

@@ -35,11 +35,11 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     let mode = args.mode.map_or(agent.settings.mode, Into::into);
     let session = args.session.as_deref().map(|id| read_session(&args.store, id)).transpose()?;
     let gate = Gate::new(&agent.settings.policy, mode);
-    let gate = match &session {
-        Some(session) => gate.with_consents(session.consents(), session.now()),
-        None => gate,
+    let explained = match &session {
+        Some(session) => session.explain(&call, &agent.context, gate),
+        None => explain(&call, &agent.context, gate),
     };
-    let found = match explain(&call, &agent.context, gate) {
+    let found = match explained {
         Ok(found) => found,
         Err(faults) => {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -90,10 +90,12 @@ fn report_latent(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool, w
     let why = words.latent;
     let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
     if as_json {
-        let spoken = json!([{"by": "activities", "says": "allow", "why": why}]);
-        let reasons: [&str; 0] = [];
-        output::json(&json!({"verdict": "allow", "reasons": reasons, "spoken": spoken, "tool": call["_tool"],
-            "effect": effect, "mode": mode, "notes": reasons}));
+        let mut document = Gate::explain_model_call(why).to_json();
+        document["tool"] = call["_tool"].clone();
+        document["effect"] = effect.into();
+        document["mode"] = mode.into();
+        document["notes"] = json!([]);
+        output::json(&document);
         return Exit::Done;
     }
     let name = call["_tool"].as_str().unwrap_or_default();

@@ -46,6 +46,7 @@ impl Case {
             proposer: &self.proposer,
             may_follow: &|_| self.may_follow,
             grounding: None,
+            earlier: None,
         })
     }
 
