@@ -86,6 +86,14 @@ pub fn clip(text: &str, most: usize) -> String {
     if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
 }
 
+/// The same, with the number of characters if it is cut.
+pub fn cut(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

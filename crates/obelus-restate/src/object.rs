@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Refused;
+use obelus_runtime::SessionSpec;
 use obelus_runtime::sessions::InputId;
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
@@ -60,7 +61,7 @@ impl SessionObject {
             seq: records.len() as u64,
             last_at: records.last().and_then(|kept| kept.record().ok()).map(|record| record.at),
             sum: records.last().map(|kept| kept.sum.clone()).unwrap_or_default(),
-            ..Head::new(genesis["key"].as_str().unwrap_or_default(), at, Checksum::of(&text))
+            ..Head::new(SessionSpec::key_in(&genesis), at, Checksum::of(&text))
         };
         let live = match self.0.begin(ctx.key(), genesis, &records, &head) {
             Ok(live) => live,

@@ -70,19 +70,10 @@ pub struct Host {
 }
 
 /// Builds a host.
-pub struct HostBuilder {
-    connector: Arc<dyn Connector>,
-    store: Option<Arc<dyn Store>>,
-    workers: Option<Arc<dyn Workers>>,
-    files: Option<PathBuf>,
-    clock: Clock,
-    draw_key: fn() -> String,
-    idle_after: Option<Duration>,
-    most_live: usize,
-    events: usize,
-}
+pub struct HostBuilder(Options);
 
-pub(crate) struct Inner {
+/// The options of a host.
+struct Options {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
     /// The processes that run the sessions, if this one does not.
@@ -93,11 +84,16 @@ pub(crate) struct Inner {
     draw_key: fn() -> String,
     idle_after: Option<Duration>,
     most_live: usize,
+    /// The number of events that a session keeps in memory.
+    events: usize,
+}
+
+pub(crate) struct Inner {
+    options: Options,
     /// The number of stored sessions in memory.
     live: AtomicUsize,
     /// How often a session was restored from the store.
     restored: AtomicU64,
-    events: usize,
     /// Every session that has a handle or is in memory.
     slots: Mutex<BTreeMap<String, Weak<Slot>>>,
     /// Sessions that are not stored.
@@ -151,71 +147,61 @@ impl HostBuilder {
     /// Stores sessions in this store.
     #[must_use]
     pub fn store(self, store: Arc<dyn Store>) -> Self {
-        Self { store: Some(store), ..self }
+        Self(Options { store: Some(store), ..self.0 })
     }
 
     /// Leaves running of stored sessions to other processes: here they are followed and given inputs.
     #[must_use]
     pub fn workers(self, workers: Arc<dyn Workers>) -> Self {
-        Self { workers: Some(workers), ..self }
+        Self(Options { workers: Some(workers), ..self.0 })
     }
 
     /// Stores pictures, states and logs of agents as files in this folder, which is the store's.
     #[must_use]
     pub fn files(self, folder: impl Into<PathBuf>) -> Self {
-        Self { files: Some(folder.into()), ..self }
+        Self(Options { files: Some(folder.into()), ..self.0 })
     }
 
     /// Sets the clock.
     #[must_use]
     pub fn clock(self, clock: Clock) -> Self {
-        Self { clock, ..self }
+        Self(Options { clock, ..self.0 })
     }
 
     /// Sets the generator of session keys (DUR-14), which must be unique; tests pass their own.
     #[must_use]
     pub fn keys(self, draw_key: fn() -> String) -> Self {
-        Self { draw_key, ..self }
+        Self(Options { draw_key, ..self.0 })
     }
 
     /// Unloads sessions that have been idle for so long; none means never.
     #[must_use]
     pub fn idle_after(self, idle_after: Option<Duration>) -> Self {
-        Self { idle_after, ..self }
+        Self(Options { idle_after, ..self.0 })
     }
 
     /// Sets the limit of sessions in memory. Beyond it, those idle for longest are unloaded, but none that has
     /// running work.
     #[must_use]
     pub fn most_live(self, most_live: usize) -> Self {
-        Self { most_live, ..self }
+        Self(Options { most_live, ..self.0 })
     }
 
     /// Sets the number of events kept for each live session that has been subscribed to.
     #[must_use]
     pub fn events(self, events: usize) -> Self {
-        Self { events, ..self }
+        Self(Options { events, ..self.0 })
     }
 
     /// Builds the host.
     pub fn build(self) -> Host {
-        let Self { connector, store, workers, files, clock, draw_key, idle_after, most_live, events } = self;
-        let (slots, temporary) = (Mutex::default(), Mutex::default());
         Host {
             inner: Arc::new(Inner {
-                connector,
-                store,
-                workers,
-                files,
-                clock,
-                draw_key,
-                idle_after,
-                most_live,
+                options: self.0,
                 live: AtomicUsize::new(0),
                 restored: AtomicU64::new(0),
-                events,
-                slots,
-                temporary,
+                slots: Mutex::default(),
+                temporary: Mutex::default(),
                 news: NewsSender::default(),
                 histories: history::Histories::default(),
                 tasks: Mutex::default(),
@@ -233,7 +219,7 @@ impl Host {
 
     /// A builder with this connector.
     pub fn builder(connector: impl Connector) -> HostBuilder {
-        HostBuilder {
+        HostBuilder(Options {
             connector: Arc::new(connector),
             store: None,
             workers: None,
@@ -243,7 +229,7 @@ impl Host {
             idle_after: Some(IDLE_AFTER),
             most_live: MOST_LIVE,
             events: EVENTS,
-        }
+        })
     }
 
     /// Creates a stored session with this name.
@@ -426,7 +412,7 @@ impl Host {
 
 impl Inner {
     fn store(&self) -> Result<&Arc<dyn Store>, HostError> {
-        self.store.as_ref().ok_or(HostError::NoStore)
+        self.options.store.as_ref().ok_or(HostError::NoStore)
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Weak<Slot>>> {
@@ -458,14 +444,14 @@ impl Inner {
 
     /// Unloads the sessions that have been idle for longest, if there are too many.
     fn unload_idle(&self) {
-        if self.live.load(Ordering::Relaxed) <= self.most_live {
+        if self.live.load(Ordering::Relaxed) <= self.options.most_live {
             return;
         }
         let slots: Vec<Arc<Slot>> = self.slots().values().filter_map(Weak::upgrade).collect();
         let mut live: Vec<_> = slots.iter().filter_map(|slot| Some((slot.touched()?, slot))).collect();
         live.sort_by_key(|(touched, _)| *touched);
         // A few more than necessary, so that this is not repeated for each opened session.
-        let more = live.len().saturating_sub(self.most_live).saturating_add(self.most_live / 8);
+        let more = live.len().saturating_sub(self.options.most_live).saturating_add(self.options.most_live / 8);
         for (_, slot) in live.into_iter().take(more) {
             // It may have ended meanwhile.
             let _ = slot.send_live(Command::Unload);

@@ -1,6 +1,7 @@
 //! The description of a session. It is stored when the session begins, and suffices to recreate it anywhere.
 
 mod difference;
+mod genesis;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -150,6 +151,14 @@ pub enum SpecError {
 }
 
 impl SessionSpec {
+    /// The folder of a file, to which its paths are relative; for a bare name, the current one.
+    pub fn folder_of(path: &Path) -> PathBuf {
+        match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        }
+    }
+
     /// The name of the agent in the catalogue; for a request, its file's name.
     pub fn catalogue_name(&self) -> String {
         let folder = self.folder.file_name().filter(|_| !self.agent.is_empty());
@@ -171,7 +180,7 @@ impl SessionSpec {
                 serde_json::from_value(given).map_err(|error| SpecError::Settings(name.clone(), error))?
             }
         };
-        let (mut context, folder) = (request.context, folder_of(path));
+        let (mut context, folder) = (request.context, Self::folder_of(path));
         merge_upfront(&mut context, &folder).map_err(|why| SpecError::Delegate(name.clone(), why))?;
         Ok(Self {
             context,
@@ -294,7 +303,7 @@ impl SessionSpec {
     pub fn replace_servers(&mut self, servers: Map<String, Value>, file: &Path) {
         let old = self.mcp.take().unwrap_or_default();
         let browser = old.browser.filter(|browser| servers.contains_key(server_of(browser)));
-        let mcp = McpSection { servers, folder: folder_of(file), browser, file: Some(file.to_owned()), ..old };
+        let mcp = McpSection { servers, folder: Self::folder_of(file), browser, file: Some(file.to_owned()), ..old };
         self.mcp = Some(mcp).filter(|mcp| !mcp.is_empty());
     }
 
@@ -332,14 +341,6 @@ fn server_of(browser: &Map<String, Value>) -> &str {
 /// The name of a file in messages; `-` is standard input.
 fn name_of(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { obelus_kernel::visible(&path.display().to_string()) }
-}
-
-/// The folder of a file; for a bare name, the current one.
-fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, SpecError> {

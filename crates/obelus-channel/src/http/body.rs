@@ -29,7 +29,7 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
             return Err(ChannelError::NotJson.into());
         }
         let bytes = read(request, app).await?;
-        if depth_of(&bytes) > app.inner.options.depth {
+        if obelus_kernel::text::depth_of_text(&bytes) > app.inner.options.depth {
             let limit = format!("JSON may be nested {} deep", app.inner.options.depth);
             return Err(ChannelError::TooLarge(limit).into());
         }
@@ -113,35 +113,9 @@ fn is_json(value: &str) -> bool {
     value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
-/// The nesting depth of a JSON text. Brackets in strings do not count.
-fn depth_of(text: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut is_escaped) = (0_usize, 0, false, false);
-    for byte in text {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b'[' | b'{' if !in_string => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn depth_counts_brackets_outside_of_strings() {
-        assert_eq!(depth_of(br#"{"a": [1, {"b": "[[[["}], "c": "\"[{"}"#), 3);
-        assert_eq!(depth_of(b"[[[]]][[]]"), 3);
-        assert_eq!(depth_of(b"1"), 0);
-    }
 
     #[test]
     fn only_json_content_types_are_accepted() {

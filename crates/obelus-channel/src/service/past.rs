@@ -2,8 +2,8 @@
 
 use obelus_kernel::session::Input;
 use obelus_runtime::engine::Record;
-use obelus_runtime::{EventNumber, HostError, SessionEvent, SessionHandle, StoreError, Subscription};
-use serde_json::{Map, Value, json};
+use obelus_runtime::{EventNumber, HostError, SessionEvent, SessionHandle, SessionSpec, StoreError, Subscription};
+use serde_json::Value;
 
 use super::{Service, check_id, drawn_id};
 use crate::ChannelError;
@@ -115,14 +115,8 @@ impl Service {
         let id = id.to_owned();
         self.blocking(move |host| {
             let mut export = host.export(&id)?;
-            if let (Some(names), Some(made_of)) = (names, export.genesis.as_object_mut()) {
-                made_of.retain(|name, _| !["model", "mcp", "folder"].contains(&name.as_str()));
-                let bound: Map<String, Value> = names.into_iter().map(|name| (name, Value::Null)).collect();
-                made_of.insert("activities".to_owned(), json!([{"folder": "", "bound": bound}]));
-                // The file of an agent, by which messages call it.
-                if let Some(Value::String(name)) = made_of.get_mut("name") {
-                    *name = name.rsplit('/').next().unwrap_or_default().to_owned();
-                }
+            if let Some(names) = names {
+                export.genesis = SessionSpec::without_places(export.genesis, names);
             }
             export.to_lines().map_err(|error| StoreError::NotWritten(error.to_string()).into())
         })

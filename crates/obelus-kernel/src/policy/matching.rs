@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::glob;
-use crate::names::alike;
+use obelus_notebook::dotted::values_at;
 use crate::origin::{Origin, Origins};
 use crate::tool::Effect;
 
@@ -77,19 +77,9 @@ pub(super) fn names_of(origin: &Origin) -> Vec<String> {
     }
 }
 
-/// Whether a dotted path exists. Arrays are searched; case and underscores do not matter.
+/// Whether a dotted path exists, or may exist behind a reference.
 pub(crate) fn present(params: &Value, path: &str) -> bool {
-    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
-    match params {
-        Value::Array(items) => items.iter().any(|item| present(item, path)),
-        Value::Object(fields) => fields
-            .iter()
-            .filter(|(name, _)| alike(name, first))
-            .any(|(_, value)| rest.is_none_or(|rest| present(value, rest))),
-        // The value of a reference is not known yet, so it may hold the parameter.
-        Value::String(text) => text.starts_with('†'),
-        _ => false,
-    }
+    !values_at(params, path).is_empty()
 }
 
 #[cfg(test)]

@@ -464,9 +464,5 @@ impl Why {
 
 /// A value on one line, shortened.
 fn cut(value: &Value) -> String {
-    let text = shown(value);
-    match text.char_indices().nth(MOST_CHARACTERS) {
-        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
-        None => text,
-    }
+    obelus_notebook::shorten::cut(shown(value), MOST_CHARACTERS)
 }

@@ -15,7 +15,7 @@ use super::scheduler::Frozen;
 use super::{Misfit, Refused, Session};
 use crate::call::Call;
 use crate::origin::{Origin, Origins};
-use crate::path::Segment;
+use crate::path::value_at;
 use crate::policy::{Place, Proposal, Reason, Ruling};
 use crate::tool::Tool;
 use crate::wording::closest;
@@ -193,14 +193,6 @@ fn change_after(question: &mut Question, index: usize, tool: &Tool, params: &Val
         });
     }
     question.changes.sort_by_key(|change| change.call);
-}
-
-/// The value at a place of a call.
-fn value_at<'v>(call: &'v Value, place: &[Segment]) -> Option<&'v Value> {
-    place.iter().try_fold(call, |value, step| match step {
-        Segment::Index(index) => value.get(usize::try_from(*index).ok()?),
-        Segment::Field(key) | Segment::Key(key) => value.get(&**key),
-    })
 }
 
 /// The value at a dotted path.

@@ -225,17 +225,13 @@ impl Session {
         let planning = node.filter(|node| offered.tools().any(|tool| node.plans(&tool.name))).map(|_| PLANNING);
         let rules = running.into_iter().chain(planning).map(str::to_owned);
         Prompt {
-            purpose: Purpose::Solve,
             node: self.node().map(str::to_owned),
-            instructions: self.instructions(),
             is_step: node.is_some(),
             step: node.and_then(|node| node.instructions.clone()).into_iter().chain(rules).collect(),
             runs_calls: self.graph.as_ref().is_none_or(GraphRun::runs_calls),
             catalogue: self.catalogue(),
             tools,
-            mode: self.settings.mode.name(),
             plan_mode: mode.name(),
-            follow_up: self.settings.follow_up,
             kinds: self.kinds(),
             recipes: self.recipes(),
             given: self.given_part(),
@@ -254,14 +250,9 @@ impl Session {
             errors: self.latest_errors(),
             texts: self.texts(),
             dialect: self.settings.dialect,
-            language: self.settings.language.clone(),
-            now: self.memory.now(),
-            time_zone: self.settings.time_zone.clone(),
-            observation: None,
-            observed: BTreeMap::new(),
             pictures: self.turn.pictures().to_vec(),
             out_of_format: self.turn.out_of_format().map(|(text, error)| json!({"text": text, "error": error})),
-            answer: self.transcript.composed().composed(offered),
+            ..self.bare_prompt(Purpose::Solve, self.transcript.composed().composed(offered))
         }
     }
 
@@ -276,12 +267,15 @@ impl Session {
         let call = self.scheduler.call(at);
         let tool = call.tool.as_ref()?;
         let frozen = job.frozen.as_ref()?;
-        Some(Prompt {
-            purpose: Purpose::Think {
-                call: (*frozen.call).clone(),
-                tool: tool.schema.clone(),
-                scope: job.scope.clone(),
-            },
+        let purpose =
+            Purpose::Think { call: (*frozen.call).clone(), tool: tool.schema.clone(), scope: job.scope.clone() };
+        Some(self.bare_prompt(purpose, compose_result(tool, &alternatives(call)).into()))
+    }
+
+    /// A request that shows the instructions, and nothing of the session.
+    fn bare_prompt(&self, purpose: Purpose, answer: AnswerSchema) -> Prompt {
+        Prompt {
+            purpose,
             node: None,
             instructions: self.instructions(),
             is_step: false,
@@ -311,8 +305,8 @@ impl Session {
             observed: BTreeMap::new(),
             pictures: Vec::new(),
             out_of_format: None,
-            answer: compose_result(tool, &alternatives(call)).into(),
-        })
+            answer,
+        }
     }
 
     fn instructions(&self) -> Vec<String> {

@@ -302,9 +302,9 @@ pub fn depth(value: &Value) -> usize {
 }
 
 /// Levels of arrays and objects in JSON text, without parsing it.
-pub fn depth_of_text(text: &str) -> usize {
+pub fn depth_of_text(text: impl AsRef<[u8]>) -> usize {
     let (mut level, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
-    for byte in text.bytes() {
+    for byte in text.as_ref() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if in_string => escaped = true,

@@ -46,7 +46,7 @@ impl Inner {
             Some(history) => history,
             None => {
                 let spec = SessionSpec::from_genesis(genesis.clone())?;
-                let connections = self.connector.resume(&spec, None)?;
+                let connections = self.options.connector.resume(&spec, None)?;
                 let factory = super::open::session_factory(id, &spec, &connections);
                 History::beginning(genesis, Replica::restore(store, id, &factory, Some(first))?, first)
             }

@@ -54,8 +54,8 @@ impl Inner {
         mut spec: SessionSpec,
     ) -> Result<SessionHandle, HostError> {
         let slot = Arc::new(Slot::temporary(id, self));
-        spec.key = (self.draw_key)();
-        let connections = self.connector.begin(&mut spec, None).await?;
+        spec.key = (self.options.draw_key)();
+        let connections = self.options.connector.begin(&mut spec, None).await?;
         spec.mask_secrets();
         let made = spec.check_names().and_then(|()| spec.session(id, &connections.activities));
         let session = match made {
@@ -93,9 +93,9 @@ impl Inner {
         if slot.is_live() || store.genesis(id)?.is_some() {
             return Err(StoreError::Exists(id.to_owned()).into());
         }
-        spec.key = (self.draw_key)();
+        spec.key = (self.options.draw_key)();
         spec.questions_after = store.removed(id)?.saturating_mul(QUESTIONS_OF_A_SESSION);
-        let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
+        let connections = self.options.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
         // Its servers may have brought tools.
         if let Err(error) = self.check_workers(&spec) {
             return Err(closed(&connections, error).await);
@@ -104,7 +104,7 @@ impl Inner {
         let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
         let is_put = first.iter().any(|input| matches!(input, Input::State { .. }));
         let created = self.keep(id, &spec, &connections, first);
-        let created = created.and_then(|()| match &self.workers {
+        let created = created.and_then(|()| match &self.options.workers {
             Some(_) => self.follow(&slot, &spec, connections.clone()).map(drop),
             None => {
                 let opened = Opened { is_put, ..self.restore(id, &spec, &connections)? };
@@ -122,7 +122,7 @@ impl Inner {
 
     /// Refuses sessions with observations, because they exist only in one process's memory.
     fn check_workers(&self, spec: &SessionSpec) -> Result<(), HostError> {
-        if self.workers.is_none() {
+        if self.options.workers.is_none() {
             return Ok(());
         }
         let browser = spec.mcp.as_ref().and_then(|mcp| mcp.browser.as_ref()).map(|_| "browser");
@@ -150,7 +150,7 @@ impl Inner {
     ) -> Result<(), HostError> {
         spec.check_names()?;
         let mut session = spec.session(id, &connections.activities)?;
-        let now = (self.clock)();
+        let now = (self.options.clock)();
         let mut records = Vec::new();
         for input in first {
             let digest = advance(&mut session, now, input.clone())?.digest;
@@ -175,8 +175,8 @@ impl Inner {
         };
         let spec = rules::with_present_bindings(spec);
         self.restored.fetch_add(1, Ordering::Relaxed);
-        let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
-        let begun = match &self.workers {
+        let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
+        let begun = match &self.options.workers {
             Some(_) => self.follow(slot, &spec, connections.clone()),
             None => self.restore(id, &spec, &connections).and_then(|mut opened| {
                 let (input, change) = rules::news(&spec, &opened.session)?;
@@ -194,7 +194,7 @@ impl Inner {
     /// Watches a session that is not in memory: events are numbered from the end of its journal.
     pub(super) async fn watch(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), HostError> {
         // Workers report events only to a host that follows them.
-        if self.workers.is_some() {
+        if self.options.workers.is_some() {
             return self.ensure(slot, None).await;
         }
         let _opening = slot.opening.lock().await;
@@ -237,7 +237,7 @@ impl Inner {
     /// The spec and connections of a stored session.
     pub(super) fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
         let spec = SessionSpec::from_genesis(self.genesis(id)?)?;
-        let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
+        let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);
         Ok((spec, connections))
     }
@@ -246,7 +246,7 @@ impl Inner {
     /// that one.
     pub(super) fn view_interrupted(&self, id: &str) -> Result<(Session, Option<u64>), HostError> {
         // The work of other processes is running, not in doubt.
-        if self.workers.is_some() {
+        if self.options.workers.is_some() {
             return Ok((self.view(id, None)?, None));
         }
         let (spec, connections) = self.kept(id)?;
@@ -256,11 +256,17 @@ impl Inner {
             let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
             !start.tool.idempotent && activity.and_then(|activity| activity.reconcile(work)).is_none()
         };
-        Ok(view_interrupted(self.store()?, id, &session_factory(id, &spec, &connections), (self.clock)(), asks)?)
+        Ok(view_interrupted(
+            self.store()?,
+            id,
+            &session_factory(id, &spec, &connections),
+            (self.options.clock)(),
+            asks,
+        )?)
     }
 
     pub(super) fn pictures(&self, id: &str) -> Option<PathBuf> {
-        self.files.as_ref().map(|folder| SessionFiles::pictures(folder, id))
+        self.options.files.as_ref().map(|folder| SessionFiles::pictures(folder, id))
     }
 
     /// Follows a session that other processes run; returns the input for changed rules, if any.
@@ -270,7 +276,7 @@ impl Inner {
         spec: &SessionSpec,
         connections: Connections,
     ) -> Result<Option<Input>, HostError> {
-        let Some(workers) = &self.workers else { return Ok(None) };
+        let Some(workers) = &self.options.workers else { return Ok(None) };
         let id = slot.id();
         let replica = Replica::restore(self.store()?, id, &session_factory(id, spec, &connections), None)?;
         let (input, change) = rules::news(spec, replica.session())?;
@@ -280,8 +286,8 @@ impl Inner {
         let (over, ended) = watch::channel(false);
         let session_factory = session_factory(id, spec, &connections);
         let (workers, feed) = (Arc::clone(workers), Arc::clone(slot.feed()));
-        let follower = Follower::new(id, replica, session_factory, workers, feed, self.clock, commands);
-        let mut follower = follower.with(spec.language.as_deref(), self.idle_after);
+        let follower = Follower::new(id, replica, session_factory, workers, feed, self.options.clock, commands);
+        let mut follower = follower.with(spec.language.as_deref(), self.options.idle_after);
         slot.begin(sender, ended, Reopened { rules, ..Reopened::default() });
         let (slot, store) = (Arc::clone(slot), Arc::clone(self.store()?));
         self.spawn(async move {
@@ -308,7 +314,7 @@ impl Inner {
         let is_under_way = |task: &&Task| matches!(task, Task::Call(_) | Task::AskModel { .. });
         let reopened = Reopened { under_way: open.iter().filter(is_under_way).count(), rules };
         let is_kept = journal.is_some();
-        let folder = self.files.as_ref().filter(|_| is_kept);
+        let folder = self.options.files.as_ref().filter(|_| is_kept);
         let images = folder.map(|folder| ImageStore::of(folder, slot.id())).transpose()?.unwrap_or_default();
         // A request has no files for people.
         let files = folder.filter(|_| !spec.agent.is_empty());
@@ -328,12 +334,12 @@ impl Inner {
             record: last,
             open,
             connections,
-            clock: self.clock,
+            clock: self.options.clock,
             journal,
             files,
             images,
             feed: Arc::clone(slot.feed()),
-            idle_after: self.idle_after.filter(|_| is_kept),
+            idle_after: self.options.idle_after.filter(|_| is_kept),
         };
         let actor = Actor::new(begin, spec, commands);
         slot.begin(sender, ended, reopened);
@@ -375,7 +381,7 @@ async fn start_temporary(mut actor: Actor, slot: Weak<Slot>, over: watch::Sender
 
 /// Opens an unloaded session when its questions expire or people are to be reminded.
 async fn wake_at(due: Time, id: String, host: Weak<Inner>) {
-    let Some(clock) = host.upgrade().map(|host| host.clock) else { return };
+    let Some(clock) = host.upgrade().map(|host| host.options.clock) else { return };
     let wait = u64::try_from(due.0.saturating_sub(clock().0)).unwrap_or(0);
     tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
     let Some(host) = host.upgrade() else { return };

@@ -58,8 +58,8 @@ impl Slot {
             id: id.to_owned(),
             host: Arc::downgrade(host),
             feed: Arc::new(match is_kept {
-                true => Feed::new(host.events).publishing_to(id, host.news.clone()),
-                false => Feed::new(host.events),
+                true => Feed::new(host.options.events).publishing_to(id, host.news.clone()),
+                false => Feed::new(host.options.events),
             }),
             is_kept,
             state: Mutex::default(),

@@ -216,7 +216,7 @@ impl Host {
         let session = session.map_err(|error| RestoreError::SessionFactory(id.to_owned(), error.to_string()))?;
         let journal = fork(session, new, before, &after, &given, &format!("the fork of `{id}` at {at}"))?;
         let is_paused = journal.len() as u64 > at;
-        store.create(new, (self.inner.clock)(), &genesis, journal)?;
+        store.create(new, (self.inner.options.clock)(), &genesis, journal)?;
         self.inner.notify_created(new);
         Ok(Forked { at, is_paused })
     }
@@ -249,18 +249,17 @@ impl Host {
 
 impl Inner {
     /// The genesis of a copy, with a new key.
-    fn genesis_of_copy(&self, id: &str, mut genesis: Value) -> Result<Value, HostError> {
+    fn genesis_of_copy(&self, id: &str, genesis: Value) -> Result<Value, HostError> {
         if self.store()?.removed(id)? > 0 {
             return Err(StoreError::NameUsed(id.to_owned()).into());
         }
-        genesis["key"] = (self.draw_key)().into();
-        Ok(genesis)
+        Ok(SessionSpec::with_key(genesis, (self.options.draw_key)()))
     }
 
     /// A session before its first input.
     fn made(&self, id: &str, genesis: &Value) -> Result<Session, HostError> {
         let spec = SessionSpec::from_genesis(genesis.clone())?;
-        let connections = self.connector.resume(&spec, None)?;
+        let connections = self.options.connector.resume(&spec, None)?;
         Ok(spec.session(id, &connections.activities)?)
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn told(mut spec: SessionSpec, how: &RunOptions) -> Result<SessionSpe
         spec.settings.mode = mode.into();
     }
     if let Some(file) = &how.activities {
-        let (folder, bound) = (folder_of(file), named_in(file, "activities")?);
+        let (folder, bound) = (SessionSpec::folder_of(file), named_in(file, "activities")?);
         bind_into(&mut Activities::new(), &bound, &folder).with_context(|| input::name(file))?;
         spec.activities.push(BoundActivities { folder, bound });
     }
@@ -137,14 +137,6 @@ pub(crate) async fn tell_changes(handle: &SessionHandle) -> Result<()> {
         services.changes().await.iter().for_each(|words| output::warning(words));
     }
     Ok(())
-}
-
-/// The folder of a file; for a bare name, the current one.
-fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    }
 }
 
 /// The folder of the store: the given one, else from the environment.

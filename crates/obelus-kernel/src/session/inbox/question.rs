@@ -228,11 +228,7 @@ impl Change {
 /// A value on one line, cut. The parameters show it whole.
 fn cut(value: &Value) -> String {
     const MOST: usize = 200;
-    let text = crate::quote::json(value);
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
-        None => text,
-    }
+    obelus_notebook::shorten::cut(crate::quote::json(value), MOST)
 }
 
 /// A call that a person is asked about.

@@ -1,6 +1,7 @@
 //! Reads saved sessions. It needs no lock on the store, so it works while another process holds it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
@@ -293,7 +294,7 @@ struct InboxEntry {
     session: String,
     question: Question,
     view: QuestionView,
-    look: std::rc::Rc<Narrator>,
+    look: Arc<Narrator>,
 }
 
 impl InboxEntry {
@@ -320,12 +321,12 @@ fn waiting(store: &SqliteStore) -> Result<(Vec<InboxEntry>, usize)> {
                 continue;
             }
         };
-        let look = std::rc::Rc::new(narrator(store, &row.id, &session));
+        let look = Arc::new(narrator(store, &row.id, &session));
         // Expired questions cannot be answered; the session closes them when it is opened.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
             let view = viewed(store, &row.id, &session, &question, look.phrases.language);
             let id = view.id.clone();
-            all.push(InboxEntry { id, session: row.id.clone(), question, view, look: std::rc::Rc::clone(&look) });
+            all.push(InboxEntry { id, session: row.id.clone(), question, view, look: Arc::clone(&look) });
         }
     }
     Ok((all, unread))
