@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::glob;
-use obelus_notebook::dotted::values_at;
 use crate::origin::{Origin, Origins};
 use crate::tool::Effect;
+use obelus_notebook::dotted::values_at;
 
 /// The condition of a rule; all given fields must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
