@@ -1,8 +1,5 @@
 //! The gate: the only place that makes a verdict on a call.
 
-#[cfg(test)]
-mod tests;
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -79,7 +79,6 @@ impl Session {
             self.turn.note_said(&words);
             self.tasks.push(Task::Say(words));
         }
-        self.turn.forget_fault();
         let manner = solution.step_options();
         // A result that came with calls remains until there is another one.
         if !(solution.output.is_null() && self.follow_up() == FollowUp::UntilDone) {

@@ -208,10 +208,11 @@ impl Turn {
         self.tokens += tokens;
     }
 
-    /// The model has answered with a solution.
+    /// The model has answered with a solution, which has no fault so far.
     pub(super) fn note_solution(&mut self, tokens: u64) {
         self.count_tokens(tokens);
         self.out_of_format = None;
+        self.is_faulty = false;
     }
 
     /// The model's answer is unreadable. Returns whether it may repair it; otherwise the turn must end.
@@ -234,11 +235,6 @@ impl Turn {
     /// The latest solution is faulty: the model must correct it.
     pub(super) fn note_fault(&mut self) {
         self.is_faulty = true;
-    }
-
-    /// The latest solution is another one, with no fault so far.
-    pub(super) fn forget_fault(&mut self) {
-        self.is_faulty = false;
     }
 
     /// Whether the latest solution is faulty.

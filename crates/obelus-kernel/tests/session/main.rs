@@ -42,6 +42,7 @@ mod turns;
 mod why;
 
 mod simulation;
+mod value_names;
 
 use proptest::test_runner::{Config, FileFailurePersistence};
 

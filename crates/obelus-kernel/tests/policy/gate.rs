@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::*;
-use crate::context::Context;
-use crate::origin::Origin;
+use obelus_kernel::policy::{Explanation, Gate, Policy, Proposal, Reason, Ruling};
+use obelus_kernel::session::Mode;
+use obelus_kernel::{Call, Context};
+use obelus_notebook::origin::{Origin, Origins};
+use serde_json::{Value, json};
 
 /// A call to judge, and the origins of its parts. Everything is trusted unless a test says otherwise.
 struct Case {
@@ -52,7 +54,7 @@ impl Case {
 
     fn verdict(&self) -> (Ruling, Vec<Reason>) {
         let verdict = self.explain().verdict;
-        (verdict.ruling(), verdict.into_reasons())
+        (verdict.ruling(), verdict.reasons().to_vec())
     }
 }
 

@@ -1,0 +1,5 @@
+//! Policies: verdicts, simulation, and errors in their files.
+
+mod check;
+mod gate;
+mod simulate;

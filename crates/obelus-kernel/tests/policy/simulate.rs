@@ -1,0 +1,35 @@
+//! Simulation of a plan under a policy.
+
+use std::sync::Arc;
+
+use obelus_kernel::Context;
+use obelus_kernel::policy::{Gate, Policy, simulate};
+use obelus_kernel::session::Mode;
+use obelus_notebook::message::PlanMode;
+use obelus_notebook::plan;
+use serde_json::json;
+
+#[test]
+fn each_branch_lists_skipped_calls_and_calls_that_need_approval() {
+    let context = Context::from_value(json!([
+        {"type": "input", "city": "Сочи"},
+        {"type": "tool", "tool": {
+            "forecast": {"properties": {"city": {}}, "x-effect": "read", "x-trust": "trusted"},
+            "walk": {"properties": {"f": {}}, "x-effect": "delete"},
+            "museum": {"properties": {"f": {}}, "x-effect": "create"},
+        }},
+    ]))
+    .unwrap();
+    let calls = [
+        json!({"_tool": "forecast", "city": "†input.city", "_outputPath": "†state.sunny || †state.rainy"}),
+        json!({"_tool": "walk", "f": "†state.sunny", "_outputPath": "†state.a"}),
+        json!({"_tool": "museum", "f": "†state.rainy"}),
+    ];
+    let check = plan::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
+    let dry = simulate(&check, &context, Gate::new(&Policy::default(), Mode::Full), |_| false);
+    assert_eq!(dry.calls[0]["params"], json!({"city": "Сочи"}));
+    assert_eq!(dry.calls[1]["params"], json!({"f": "†state.sunny"}));
+    assert_eq!((&dry.calls[1]["verdict"], &dry.calls[2]["verdict"]), (&json!("confirm"), &json!("allow")));
+    let skipped: Vec<_> = dry.branches.iter().map(|branch| branch["skipped"].clone()).collect();
+    assert_eq!(skipped, [json!([2]), json!([1])]);
+}
