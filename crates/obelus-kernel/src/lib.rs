@@ -80,4 +80,5 @@ pub mod text {
     pub use obelus_notebook::glob::matches as glob_matches;
     pub use obelus_notebook::message::depth_of_text;
     pub use obelus_notebook::tool::in_language;
+    pub use obelus_notebook::wording::without_position;
 }
