@@ -71,7 +71,15 @@ fn is_forbidden(path: &Path, context: &Context) -> bool {
 
 /// Converts breaches of a schema to faults, each with its field.
 pub fn faults_of(breaches: Vec<Breach>) -> Vec<Fault> {
-    breaches.into_iter().map(|breach| refused(breach.text).at(&dotted(&breach.place))).collect()
+    let fault = |breach: Breach| match (breach.keyword.as_str(), &breach.demand) {
+        ("required", Value::String(name)) => Fault::missing_property(Rule::Call3, name, breach.text),
+        _ => refused(breach.text),
+    };
+    let placed = |breach: Breach| {
+        let field = dotted(&breach.place);
+        fault(breach).at(&field)
+    };
+    breaches.into_iter().map(placed).collect()
 }
 
 /// A position in a value as a dotted path.
