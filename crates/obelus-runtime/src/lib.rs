@@ -141,7 +141,7 @@ pub mod engine {
     };
     pub use crate::store::check_name;
     pub use crate::store::{
-        AppendError, CheckpointData, DamagedTail, Digest, Durable, Journaled, Record, SessionLock, Snapshot,
+        AppendError, CheckpointData, DamagedTail, Digest, Durable, Holder, Journaled, Record, SessionLock, Snapshot,
     };
 }
 
