@@ -41,6 +41,9 @@ pub use config::{ConfigError, TelegramConfig};
 use pace::Pace;
 use state::{BotStateFile, Card};
 
+/// The channel in the names of senders.
+const CHANNEL: &str = "telegram";
+
 /// Why a bot cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[error("Telegram: {0}")]

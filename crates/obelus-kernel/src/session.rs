@@ -69,6 +69,7 @@ mod refused;
 mod results;
 mod rules;
 mod scheduler;
+pub mod sent_by;
 mod settings;
 mod solve;
 mod spent;

@@ -1,5 +1,6 @@
 //! Questions that were decided: what was decided, by whom, when, and the values as they were shown.
 
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Decision, Question, QuestionStatus};
 use obelus_runtime::people::QuestionView;
 use obelus_runtime::{EventBody, EventNumber, Language};
@@ -75,7 +76,7 @@ fn head(status: &str, decision: Option<&str>, by: Option<&str>, at: &str, langua
         ("expired", _) => words.was_expired,
         _ => words.was_answered,
     };
-    fill(phrase, &[&who(by.unwrap_or("nobody"), language), at])
+    fill(phrase, &[&who(by.unwrap_or(SentBy::NOBODY), language), at])
 }
 
 #[cfg(test)]

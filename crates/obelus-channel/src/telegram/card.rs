@@ -1,10 +1,12 @@
 //! Questions as cards: their text and their buttons.
 
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
 use obelus_runtime::Language;
 use obelus_words::fill;
 use serde_json::{Value, json};
 
+use super::CHANNEL;
 use super::action::Action;
 use super::split::{LONGEST, beginning, units};
 use crate::types::{FieldKindName, FormFieldView, QuestionRow};
@@ -153,7 +155,7 @@ pub(super) fn closed_card(
 ) -> (String, Value) {
     let words = &language.words().bot;
     let by = row.by.as_deref().unwrap_or_default();
-    let is_here = by.starts_with("telegram:");
+    let is_here = matches!(SentBy::of(by), SentBy::InChannel { channel: CHANNEL, .. });
     let outcome = match (row.status.as_str(), is_here) {
         ("approved", true) if row.decision.as_deref() == Some("edit") => words.approved_edited,
         ("approved", false) if row.decision.as_deref() == Some("edit") => words.approved_edited_elsewhere,
@@ -165,7 +167,7 @@ pub(super) fn closed_card(
         (_, true) => words.answered,
         (_, false) => words.answered_elsewhere,
     };
-    let mut outcome = fill(outcome, &[&super::words::who(words, by, name_of)]);
+    let mut outcome = fill(outcome, &[&super::words::who(language, by, name_of)]);
     if let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty() && row.status == "denied") {
         outcome.push_str(&format!(": {}", beginning(&one_line(reason), ASIDE / 2)));
     }

@@ -13,6 +13,7 @@ use super::inbox::{
 };
 use super::output::Task;
 use super::scheduler::Status;
+use super::sent_by::SentBy;
 use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
@@ -166,7 +167,7 @@ impl Session {
         let mut asked = AskedCall::new(call.clone(), hash.to_owned(), Vec::new());
         asked.decide(false, self.memory.now(), Some(reason));
         let number = self.add_question(Draft::new(About::Call, vec![asked], String::new()));
-        self.end_question(number, QuestionStatus::Denied, "the agent, for the user", Some(reason));
+        self.end_question(number, QuestionStatus::Denied, SentBy::AGENT_FOR_USER, Some(reason));
     }
 
     /// Asks a question.

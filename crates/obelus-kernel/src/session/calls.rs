@@ -8,6 +8,7 @@ use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Limit, Outcome};
 use super::output::{Start, Task};
 use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
+use super::sent_by::SentBy;
 use super::solve::brings_output;
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
@@ -250,7 +251,7 @@ impl Session {
             return self.take_lost_answer(at, message);
         }
         match self.scheduler.job(at).awaits_user.then(|| self.doubt_about(at)).flatten() {
-            Some(question) => self.settle_doubt(question, "the call itself", Some(outcome)),
+            Some(question) => self.settle_doubt(question, SentBy::CALL, Some(outcome)),
             None => self.finish(at, outcome),
         }
     }

@@ -10,6 +10,7 @@ use super::inbox::{About, Question, QuestionEnd, QuestionStatus, SessionReason};
 use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{ElicitationAnswer, RepeatReason, Task};
 use super::scheduler::{Status, Trigger};
+use super::sent_by::SentBy;
 use super::{Refused, Session, error_data};
 use crate::policy::Reason;
 
@@ -47,7 +48,7 @@ impl Session {
             return Err(Refused::new("unknown_question", format!("there is no question `{id}`")));
         };
         if !question.is_open() {
-            let by = question.by.as_deref().unwrap_or("nobody");
+            let by = question.by.as_deref().unwrap_or(SentBy::NOBODY);
             let tells_why = question.elicitation.is_some() || question.status == QuestionStatus::Expired;
             let why = question.reason.as_deref().filter(|_| tells_why);
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
@@ -327,19 +328,19 @@ impl Session {
                     self.note_happened(at, Reason::MayHaveHappened);
                 }
                 let error = CallError::new("in_doubt", "nobody said in time whether it happened");
-                self.settle_doubt(number, "nobody", Some(Outcome::Error(error)));
+                self.settle_doubt(number, SentBy::NOBODY, Some(Outcome::Error(error)));
             }
             About::Input if question.elicitation.is_some() => {
-                self.settle_elicitation(number, QuestionStatus::Expired, "nobody", ElicitationAnswer::Gone);
+                self.settle_elicitation(number, QuestionStatus::Expired, SentBy::NOBODY, ElicitationAnswer::Gone);
             }
             About::Input => {
-                self.end_question(number, QuestionStatus::Expired, "nobody", None);
+                self.end_question(number, QuestionStatus::Expired, SentBy::NOBODY, None);
                 self.turn.reopen();
             }
             About::Call | About::Plan => {
                 let open: Vec<usize> = question.open_calls().collect();
                 let reason = SessionReason::Lapsed.words(self.settings.language.as_deref());
-                self.deny(number, &open, reason, "nobody");
+                self.deny(number, &open, reason, SentBy::NOBODY);
             }
         }
     }

@@ -9,6 +9,7 @@ use super::inbox::{
 };
 use super::input::Decision;
 use super::output::{ElicitationAnswer, Task};
+use super::sent_by::SentBy;
 use super::{Refused, Session};
 
 /// The limit of questions of one call.
@@ -123,7 +124,7 @@ impl Session {
         }
         let Some(open) = self.inbox.take_elicitations(at) else { return };
         for number in open {
-            self.end_question(number, QuestionStatus::Expired, "nobody", Some(CALL_HAS_ENDED));
+            self.end_question(number, QuestionStatus::Expired, SentBy::NOBODY, Some(CALL_HAS_ENDED));
         }
         if let Some(job) = self.scheduler.job_mut(at) {
             job.elicitations = 0;

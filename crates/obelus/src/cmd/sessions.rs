@@ -25,6 +25,7 @@ pub(super) mod transfer;
 use anyhow::{Result, anyhow, bail};
 #[cfg(feature = "restate")]
 use obelus_connect::StandardConnector;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
 use obelus_runtime::people::{PageNotes, QuestionView, refused_in_words};
 use obelus_runtime::sessions::InputId;
@@ -34,7 +35,7 @@ use serde_json::{Value, json};
 use super::adopt::Import;
 use super::chat::{open_calls, question_lines};
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
-use super::people::{AT_COMMAND_LINE, by_in_words, only_calls};
+use super::people::{by_in_words, only_calls};
 use super::run::{Begin, SessionRun, Shown, on, play};
 #[cfg(feature = "restate")]
 use crate::cli::EngineName;
@@ -280,7 +281,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
     let (session, question) = parts(id)?;
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
-    let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned(), digest };
+    let input = Input::Decide { question: question.to_owned(), decision, by: SentBy::COMMAND_LINE.to_owned(), digest };
     let Some(open) = lifecycle::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use obelus_kernel::policy::ConsentTerms;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, Decision, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, StepLine, Titles, refused_in_words, terms_in_words};
@@ -18,7 +19,7 @@ use super::cost;
 use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
 use super::{answers, question};
-use crate::cmd::people::{AT_TERMINAL, by_in_words};
+use crate::cmd::people::by_in_words;
 use crate::cmd::run::rested_or_paused;
 use crate::language::{Words, fill};
 use crate::output::{DIM, Exit};
@@ -354,7 +355,7 @@ impl Talk {
 
     /// Revokes a standing consent.
     pub(crate) async fn revoke(&self, number: u64) {
-        let revoked = self.handle.revoke(number, AT_TERMINAL).await;
+        let revoked = self.handle.revoke(number, SentBy::TERMINAL).await;
         let mut screen = self.screen.lock();
         match revoked {
             Ok(()) => screen.note(&fill(self.phrases.chat.revoked, &[&format!("c{number}")])),
@@ -480,7 +481,7 @@ async fn tell(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
         Work::Resume | Work::Watch(_) => Ok(()),
         Work::Say(text) => handle.say(text).await,
         Work::Decide { question, decision, digest } => {
-            handle.answer_as_shown(question, &digest, decision, AT_TERMINAL).await
+            handle.answer_as_shown(question, &digest, decision, SentBy::TERMINAL).await
         }
         Work::Tell(input) => handle.tell(input).await,
     }
