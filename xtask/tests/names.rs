@@ -21,6 +21,7 @@ const FILES: [(&str, &[(&str, &str)]); 2] = [
             ("session.rs", "session"),
             ("session/ids.rs", "session::ids"),
             ("session/plan_graph.rs", "session::plan_graph"),
+            ("session/report_error.rs", "session::report_error"),
             ("session/sent_by.rs", "session::sent_by"),
         ],
     ),

@@ -66,6 +66,7 @@ mod prompt;
 mod prompt_tail;
 mod redact;
 mod refused;
+pub mod report_error;
 mod results;
 mod rules;
 mod scheduler;
@@ -121,6 +122,7 @@ use inbox::{CallTexts, Inbox};
 use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
+use report_error::ReportError;
 use rules::FileRules;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
@@ -474,10 +476,6 @@ impl Session {
 }
 
 /// The payload of an error message.
-fn error_data(call: Value, error: Value) -> Value {
+fn error_data(call: Value, error: &ReportError) -> Value {
     json!({"call": call, "error": error})
-}
-
-fn fault_data(fault: &Fault) -> Value {
-    json!({"rule": fault.rule.name(), "message": fault.words()})
 }

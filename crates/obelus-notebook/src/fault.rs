@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// Declares the rules, each with its meaning and its stable name.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $name:literal,)*) => {
@@ -18,6 +21,8 @@ macro_rules! rules {
                     $(Rule::$rule => $name,)*
                 }
             }
+
+            const ALL: &'static [Rule] = &[$(Rule::$rule,)*];
         }
     };
 }
@@ -67,6 +72,20 @@ rules! {
     Pol2 = "POL-2",
     /// A delegate that is not allowed.
     Del1 = "DEL-1",
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<'_, str>::deserialize(from)?;
+        let known = Rule::ALL.iter().find(|rule| rule.name() == name);
+        known.copied().ok_or_else(|| D::Error::custom(format!("there is no rule `{name}`")))
+    }
 }
 
 impl fmt::Display for Rule {

@@ -1,5 +1,6 @@
 //! The report of a turn for the user: a numbered plan with the result of each step.
 
+use obelus_kernel::session::report_error::Lack;
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session, TurnEnd};
 use obelus_kernel::visible;
 use serde_json::Value;
@@ -62,15 +63,13 @@ fn line(report: &CallReport, session: &Session, language: Language) -> String {
 
 /// Why a call could not begin, in the user's language: a missing tool or missing data.
 pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
-    let message = report.error.as_ref()?["message"].as_str()?;
+    let error = report.error.as_deref()?;
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     if session.context().tool(tool).is_none() {
         return Some(language.words().steps.no_tool.to_owned());
     }
-    let (before, _) = message.split_once(" is a required property")?;
-    let name = before.rsplit(' ').next().unwrap_or_default().trim_matches('"');
-    let place = before.rsplit_once(' ').map(|(place, _)| place.trim_matches(['`', ':', ' '])).unwrap_or_default();
-    let whole = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    let Some(Lack::Property { field, name }) = &error.lacks else { return None };
+    let whole = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
     let missing = match session.label_of(tool, &whole, Some(language.code())) {
         Some(label) => format!("{label} ({name})"),
         None => whole,

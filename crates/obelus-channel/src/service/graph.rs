@@ -112,7 +112,7 @@ impl<'a> PlanViewBuilder<'a> {
             question,
             writes: writes.iter().map(ToString::to_string).collect(),
             error_words: report.error.as_ref().map(|error| failure_in_words(error, self.language)),
-            error: report.error.clone(),
+            error: report.error.as_ref().map(|error| serde_json::json!(error)),
             lacks,
             result: result.map(|value| cut(&value).0),
             consent: consent.map(obelus_kernel::policy::StandingConsent::id),

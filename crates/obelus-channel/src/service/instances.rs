@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use obelus_kernel::Path;
+use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{CallReport, CallStatus, Outcome, Session};
 use obelus_runtime::people::failure_in_words;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
@@ -66,7 +67,7 @@ fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> V
                 let calls = place.and_then(|(place, name)| earlier.get_mut(name)?.1.get_mut(&place));
                 if let Some(report) = calls {
                     (report.status, report.error) = match outcome {
-                        Outcome::Error(error) => (CallStatus::Failed, serde_json::to_value(error).ok()),
+                        Outcome::Error(error) => (CallStatus::Failed, Some(Box::new(ReportError::from(error)))),
                         Outcome::Lost { .. } => (CallStatus::Waiting, None),
                         _ => (CallStatus::Done, None),
                     };
@@ -169,7 +170,7 @@ fn failed_of<'a>(calls: &[&'a CallReport]) -> Option<&'a CallReport> {
 
 /// The code and text of an error.
 fn error_of(report: &CallReport, language: Language) -> (String, String) {
-    let error = report.error.as_ref().unwrap_or(&Value::Null);
-    let code = error["code"].as_str().or_else(|| error["rule"].as_str()).unwrap_or("error");
-    (code.to_owned(), failure_in_words(error, language))
+    let error = report.error.as_deref();
+    let code = error.and_then(ReportError::code_or_rule).unwrap_or("error");
+    (code.to_owned(), error.map(|error| failure_in_words(error, language)).unwrap_or_default())
 }

@@ -9,6 +9,7 @@ use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use super::inbox::{About, Question, QuestionEnd, QuestionStatus, SessionReason};
 use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{ElicitationAnswer, RepeatReason, Task};
+use super::report_error::ReportError;
 use super::scheduler::{Status, Trigger};
 use super::sent_by::SentBy;
 use super::{Refused, Session, error_data};
@@ -271,9 +272,9 @@ impl Session {
             let calls =
                 self.inbox.get(number).map(|question| question.calls.iter().map(|asked| Arc::clone(&asked.call)));
             self.note_unwanted(&calls.into_iter().flatten().collect::<Vec<_>>());
-            let error = json!({"code": "plan_denied", "message": reason});
-            self.transcript.note_plan_denied(error.clone());
-            self.transcript.tell_error(error_data(Value::Null, error));
+            let error = ReportError::new("plan_denied", reason);
+            self.transcript.tell_error(error_data(Value::Null, &error));
+            self.transcript.note_plan_denied(error);
         }
         for (hash, jobs) in dropped {
             jobs.into_iter().for_each(|at| self.deny_job(at, &hash, reason));
@@ -288,7 +289,7 @@ impl Session {
 
     pub(super) fn drop_denied(&mut self, at: JobRef, reason: &str) {
         if let Some(job) = self.scheduler.job_mut(at) {
-            job.error = Some(Box::new(json!({"code": "denied", "message": reason})));
+            job.error = Some(Box::new(ReportError::new("denied", reason)));
         }
         self.close(at, Status::Denied);
     }

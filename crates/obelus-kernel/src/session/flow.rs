@@ -9,7 +9,7 @@ use super::output::{Reply, Task, TurnEnd};
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
 use super::turn::{Phase, Turn, Words};
-use super::{Refused, Session, error_data, fault_data};
+use super::{Refused, Session, error_data};
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
@@ -270,7 +270,7 @@ impl Session {
         let output = std::mem::take(&mut self.turn.output);
         self.turn.note_failure(&output.to_string(), &fault.text);
         self.turn.is_faulty = true;
-        self.transcript.tell_error(error_data(json!({"output": output}), fault_data(fault)));
+        self.transcript.tell_error(error_data(json!({"output": output}), &fault.into()));
         if !self.turn.stops() {
             self.report_errors();
             self.request();

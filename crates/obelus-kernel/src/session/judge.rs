@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
+use super::Session;
 use super::ids::JobRef;
+use super::report_error::ReportError;
 use super::scheduler::Status;
-use super::{Session, fault_data};
 use crate::call::Call;
-use crate::fault::{Fault, Rule};
+use crate::fault::Rule;
 use crate::policy::{Place, Proposal, Provenance, Reason, Ruling, Verdict, stands_in_one_result};
 use crate::tool::Tool;
 
@@ -92,11 +91,11 @@ impl Session {
         let origins = call.tool.as_ref().filter(|_| !verdict.is_by_mode()).and_then(|tool| {
             self.propose(at, (&call, tool), &self.provenance(at), |proposal| self.gate().refused_origins(proposal))
         });
-        self.record_error(at, fault_data(&Fault::new(rule, words)), false);
+        self.record_error(at, ReportError::by(rule, words), false);
         // The model reads the text. Channels have their own, chosen by the reason.
         if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
-            error["reason"] = json!(reason);
-            origins.into_iter().for_each(|origins| error["origins"] = json!(origins));
+            error.reason = reason.cloned().map(Box::new);
+            error.origins = origins.map(Box::new);
         }
         self.close(at, Status::Refused);
     }

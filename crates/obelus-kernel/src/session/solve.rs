@@ -12,7 +12,7 @@ use super::results::chosen_output;
 use super::scheduler::{Status, Step, Trigger};
 use super::settings::{Approval, FollowUp};
 use super::turn::Phase;
-use super::{Session, error_data, fault_data};
+use super::{Session, error_data};
 use crate::call::identity::identity;
 use crate::call::{ASIDES, Call};
 use crate::fault::{Fault, Rule};
@@ -126,7 +126,7 @@ impl Session {
             self.turn.is_faulty = true;
             for fault in &check.errors {
                 let call = fault.call.map_or(Value::Null, |index| (*calls[index]).clone());
-                self.transcript.tell_error(error_data(call, fault_data(fault)));
+                self.transcript.tell_error(error_data(call, &fault.into()));
             }
             return self.note_faults(&calls, &check.errors);
         }
@@ -237,7 +237,7 @@ impl Session {
     /// Refuses a whole step with a cycle.
     fn refuse_step(&mut self, number: u32, calls: &[Arc<Value>], cycle: &Fault) {
         let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
-        self.transcript.tell_error(error_data(call, fault_data(cycle)));
+        self.transcript.tell_error(error_data(call, &cycle.into()));
         let name = self.known_as_all(calls);
         self.turn.note_failure(&name, &cycle.text);
         self.turn.is_faulty = true;

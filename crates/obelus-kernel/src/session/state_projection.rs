@@ -14,6 +14,7 @@ use super::output::{CallReport, CallStatus};
 use super::settings::Settings;
 use crate::call::ASIDES;
 use crate::context::Context;
+use crate::fault::Rule;
 use crate::names::alike;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
@@ -142,7 +143,7 @@ impl StateProjection {
     /// The steps that the mode holds back, of the latest plan of this or an earlier turn.
     pub(super) fn held_back(&self, calls: &[CallReport], context: &Context) -> Vec<Value> {
         let mut steps = self.plan.clone();
-        let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
+        let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error.rule == Some(Rule::Pol1));
         let is_refused = |report: &CallReport| report.status == CallStatus::Refused && by_mode(report);
         // Steps that depend on a refused one stay planned with it.
         let any_refused = calls.iter().any(is_refused);
@@ -280,7 +281,12 @@ mod tests {
     }
 
     fn report(status: CallStatus, rule: &str) -> CallReport {
-        CallReport { place: (0, 0), call: Arc::new(change()), status, error: Some(json!({"rule": rule})) }
+        CallReport {
+            place: (0, 0),
+            call: Arc::new(change()),
+            status,
+            error: serde_json::from_value(json!({"rule": rule})).unwrap(),
+        }
     }
 
     #[test]

@@ -71,15 +71,11 @@ fn is_forbidden(path: &Path, context: &Context) -> bool {
 
 /// Converts breaches of a schema to faults, each with its field.
 pub fn faults_of(breaches: Vec<Breach>) -> Vec<Fault> {
-    let fault = |breach: Breach| match (breach.keyword.as_str(), &breach.demand) {
-        ("required", Value::String(name)) => Fault::missing_property(Rule::Call3, name, breach.text),
-        _ => refused(breach.text),
-    };
-    let placed = |breach: Breach| {
+    let fault = |breach: Breach| {
         let field = dotted(&breach.place);
-        fault(breach).at(&field)
+        breach.into_fault(Rule::Call3).at(&field)
     };
-    breaches.into_iter().map(placed).collect()
+    breaches.into_iter().map(fault).collect()
 }
 
 /// A position in a value as a dotted path.

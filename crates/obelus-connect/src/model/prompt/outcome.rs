@@ -122,7 +122,8 @@ pub(super) fn open_call(prompt: &Prompt, report: &CallReport) -> String {
     let params = params(&report.call);
     let is_known = proposed.has(&report.call, &params, 1);
     let head = head(&report.call, report.status, false, (!is_known).then_some(&params));
-    let error = report.error.as_ref().map(|error| words(error, report.status.name())).unwrap_or_default();
+    let error =
+        report.error.as_ref().map(|error| words(&serde_json::json!(error), report.status.name())).unwrap_or_default();
     head + &error
 }
 

@@ -11,7 +11,7 @@ use crate::fault::{Fault, Rule};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Provenance;
-use crate::session::{Session, error_data, fault_data};
+use crate::session::{Session, error_data};
 use obelus_notebook::steps::StepNode;
 
 /// The model's remark that a person should check the call.
@@ -30,7 +30,7 @@ impl Session {
             let fault = Fault::new(Rule::Call3, "this step does not offer that tool");
             match node.plans {
                 Some(_) => self.ask_again(call, &fault),
-                None => self.transcript.tell_error(error_data(call, fault_data(&fault))),
+                None => self.transcript.tell_error(error_data(call, &(&fault).into())),
             }
         }
         self.turn.planned = None;

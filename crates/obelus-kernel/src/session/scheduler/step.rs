@@ -14,6 +14,7 @@ use crate::origin::Origins;
 use crate::path::{Path, value_at};
 use crate::session::ids::JobRef;
 use crate::session::output::{CallReport, CallStatus};
+use crate::session::report_error::ReportError;
 use crate::time::Time;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
@@ -110,7 +111,7 @@ pub(crate) struct Job {
     pub(crate) attempt: u32,
     /// When the latest attempt was started.
     pub(crate) started: Time,
-    pub(crate) error: Option<Box<Value>>,
+    pub(crate) error: Option<Box<ReportError>>,
     /// The origins of its result's inputs.
     pub(crate) origins: Origins,
     /// A result that was added to a value, and how.
@@ -383,7 +384,7 @@ impl Step {
                 None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
             },
             status: job.status.into(),
-            error: job.error.as_deref().cloned(),
+            error: job.error.clone(),
         }
     }
 }

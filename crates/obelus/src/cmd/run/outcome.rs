@@ -107,7 +107,7 @@ impl CallOutcome<'_> {
         if let (CallStatus::Skipped | CallStatus::Denied | CallStatus::Refused, Some(error)) =
             (self.report.status, &self.report.error)
         {
-            row["reason"] = error["message"].clone();
+            row["reason"] = error.message.as_str().into();
         }
         row
     }
