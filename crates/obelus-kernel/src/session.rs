@@ -100,6 +100,11 @@ pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
 pub use transcript::{CallEntry, TranscriptEntry, TranscriptEvent};
 
+/// What a running call asks of a person, in parts.
+pub mod elicitations {
+    pub use super::inbox::{ElicitationField, ElicitationForm, ElicitationKind};
+}
+
 /// The types of the fields of [`Settings`].
 pub mod options {
     pub use super::input::Limit;

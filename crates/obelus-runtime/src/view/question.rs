@@ -388,15 +388,20 @@ impl QuestionViewBuilder<'_> {
 
     fn asked_words(&self) -> AskedWords {
         let description = &self.question.description;
-        let (Some(tool), Some((head, words))) = (self.question.asked_by(), description.split_once('\n')) else {
+        let (Some(tool), Some(form), Some((_, words))) =
+            (self.question.asked_by(), self.question.elicitation_form(), description.split_once('\n'))
+        else {
             return AskedWords { by: None, mark: None, words: description.clone() };
         };
         let phrases = &self.language.words().questions;
         let by = fill(phrases.asked_by, &[&self.titles.tool(tool)]);
-        let is_trusted = !head.ends_with(", not trusted");
         let mark = fill(phrases.not_trusted, &[&listed_titles(&[tool.to_owned()], self.titles)]);
-        let words = elicitation_in_words(words, self.language);
-        AskedWords { by: Some(by), mark: (!is_trusted).then_some(mark), words }
+        // The description is English.
+        let words = match self.language {
+            Language::English => words.to_owned(),
+            language => elicitation_in_words(&form, language),
+        };
+        AskedWords { by: Some(by), mark: (!form.is_trusted).then_some(mark), words }
     }
 
     fn reasons(&self) -> Vec<String> {
