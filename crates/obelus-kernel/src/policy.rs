@@ -27,7 +27,7 @@ mod simulate;
 mod why;
 
 pub use check::{PolicyFault, PolicyTools};
-pub use consent::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
+pub use consent::{ConsentId, ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
 pub(crate) use consent::{fields_of, hosts, never};
 pub use explain::explain;
 pub(crate) use gate::Mode;

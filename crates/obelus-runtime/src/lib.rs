@@ -68,6 +68,7 @@ mod fork;
 mod handle;
 mod host;
 mod images;
+mod inbox_id;
 mod iteration_log;
 mod mask;
 mod model;
@@ -117,6 +118,7 @@ pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::{NoEventNumber, StepView};
     pub use crate::host::{Export, ForkForecast, Forked, ForkedCall, HostNews, NewsFeed, Reopened, RulesChange};
+    pub use crate::inbox_id::InboxId;
     pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
     pub use crate::summary::SessionSummary;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use obelus_kernel::Path;
+use obelus_kernel::session::CallId;
 use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{CallReport, CallStatus, Outcome, Session};
 use obelus_runtime::people::failure_in_words;
@@ -129,7 +130,7 @@ fn list(session: &Session, reports: &[CallReport], filter: &InstanceFilter, lang
 fn row(session: &Session, name: &str, calls: &[&CallReport], language: Language) -> InstanceRow {
     let (code, error) = failed_of(calls).map(|report| error_of(report, language)).unzip();
     let call = |report: &&CallReport| InstanceCall {
-        id: format!("{}.{}", report.place.0, report.place.1),
+        id: CallId::at(report.place).to_string(),
         headline: session.call_headline_in(&report.call, Some(language.code())),
         status: report.status.name().to_owned(),
     };

@@ -81,7 +81,7 @@ fn usage_of(events: &[Arc<SessionEvent>], titles: &Titles) -> UsageView {
 /// A step or a message that an answer led to. Lookups for questions are no steps of the agent.
 fn consequence(body: &EventBody, titles: &Titles) -> Option<String> {
     match body {
-        EventBody::CallBegan { id, call, .. } if !id.to_string().contains(':') => {
+        EventBody::CallBegan { id, call, .. } if !id.is_preview_read() => {
             call["_tool"].as_str().map(|name| titles.tool(name))
         }
         EventBody::AgentSaid { text } => Some(short(text)),

@@ -4,6 +4,9 @@
 //! replaces a person's answer, and only for reasons that a person may answer in advance.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use obelus_notebook::mention::addresses::{Address, addresses};
 use obelus_notebook::mention::text::folded as folded_text;
@@ -93,10 +96,28 @@ pub struct StandingConsent {
     pub uses: u32,
 }
 
+/// The id of a standing consent, such as `c1`. People may leave out the letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsentId(pub u64);
+
+impl fmt::Display for ConsentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}", self.0)
+    }
+}
+
+impl FromStr for ConsentId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.strip_prefix('c').unwrap_or(text).parse().map(Self)
+    }
+}
+
 impl StandingConsent {
     /// Its id for people.
     pub fn id(&self) -> String {
-        format!("c{}", self.number)
+        ConsentId(self.number).to_string()
     }
 
     /// Whether it is valid at this time.

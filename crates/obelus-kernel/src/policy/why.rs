@@ -399,7 +399,7 @@ impl Why {
                 "shown": all(&one.shown),
             });
             if let Some(number) = one.consent {
-                form["consent"] = format!("c{number}").into();
+                form["consent"] = super::ConsentId(number).to_string().into();
             }
             form
         });

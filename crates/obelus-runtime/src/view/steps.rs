@@ -1,5 +1,6 @@
 //! A step of a turn on one line: what it does, and its outcome. Chat, runs, answers and reports share it.
 
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::report_error::{Lack, ReportError};
 use obelus_kernel::session::{CallError, CallReport, CallStatus, Mode, Outcome, Session};
 use obelus_kernel::{Rule, visible};
@@ -206,7 +207,7 @@ fn tool_of(call: &Value) -> &str {
 }
 
 fn by_consent(number: u64, language: Language) -> String {
-    fill(language.words().consents.by_consent, &[&format!("c{number}")])
+    fill(language.words().consents.by_consent, &[&ConsentId(number).to_string()])
 }
 
 /// The outcome of a step; none while it runs.

@@ -1,5 +1,6 @@
 //! The reasons of questions and refusals as text. The agent author's texts are unchanged.
 
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::{Reason, Ruling};
 use obelus_kernel::session::Mode;
 use obelus_kernel::session::report_error::ReportError;
@@ -134,7 +135,7 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
         Reason::NotListed(tool) => fill(why.not_listed, &[&names.tool(tool)]),
         Reason::Mode(Mode::Shadow, _) => why.in_shadow.to_owned(),
         Reason::Mode(..) => why.in_canary.to_owned(),
-        Reason::Consented { number, .. } => fill(why.consented, &[&format!("c{number}")]),
+        Reason::Consented { number, .. } => fill(why.consented, &[&ConsentId(*number).to_string()]),
         Reason::Author(_) | Reason::Grounded(_) => reason.to_string(),
     }
 }

@@ -7,6 +7,7 @@ use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Mode, Question, Session};
 use obelus_kernel::text::without_position;
 use obelus_runtime::people::{QuestionView, refused_in_words};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{HostError, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Value, json};
 
@@ -63,7 +64,8 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as
         let look = move |session: &Session| {
             let look = Narrator::of(session);
             let view = |question: &Question| {
-                QuestionView::of(session, question, look.phrases.language).under(format!("{name}:{}", question.id))
+                QuestionView::of(session, question, look.phrases.language)
+                    .under(InboxId::new(&name, &question.id).to_string())
             };
             let open = session.questions().iter().filter(|question| question.is_open()).map(view).collect();
             (session.state(), open, look)

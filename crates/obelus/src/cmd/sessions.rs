@@ -28,6 +28,7 @@ use obelus_connect::StandardConnector;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
 use obelus_runtime::people::{PageNotes, QuestionView, refused_in_words};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
@@ -119,7 +120,7 @@ fn perform(args: &Sessions) -> Result<Exit> {
 fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
     let Ok(session) = host.view(id, None) else { return Ok(()) };
     let open: Vec<String> =
-        session.questions().iter().filter(|q| q.is_open()).map(|q| format!("{id}:{}", q.id)).collect();
+        session.questions().iter().filter(|q| q.is_open()).map(|q| InboxId::new(id, &q.id).to_string()).collect();
     match open.is_empty() {
         true => Ok(()),
         false => {
@@ -240,7 +241,7 @@ fn must_need_no_result(args: &Answer) -> Result<()> {
 
 /// The session and question of an id.
 fn parts(id: &str) -> Result<(&str, QuestionId)> {
-    let parts = id.split_once(':').and_then(|(session, question)| Some((session, question.parse().ok()?)));
+    let parts = InboxId::parse(id).map(|id| (id.session, id.question));
     parts.ok_or_else(|| anyhow!("{}", fill(words_of(None).answering.not_an_id, &[id])))
 }
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, Decision, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, StepLine, Titles, refused_in_words, terms_in_words};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::sessions::{InputId, NOT_DURABLE};
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -277,7 +279,7 @@ impl Talk {
     pub(crate) fn put_off(&self, question: &QuestionId) -> String {
         let ask = &self.phrases.ask;
         match (self.surface, &self.session) {
-            (Surface::Stderr, Some(session)) => fill(ask.put_off_kept, &[&format!("{session}:{question}")]),
+            (Surface::Stderr, Some(session)) => fill(ask.put_off_kept, &[&InboxId::new(session, question).to_string()]),
             (Surface::Stderr, None) => ask.put_off_lost.to_owned(),
             (Surface::Lines | Surface::Terminal, _) => ask.put_off.to_owned(),
         }
@@ -358,7 +360,7 @@ impl Talk {
         let revoked = self.handle.revoke(number, SentBy::TERMINAL).await;
         let mut screen = self.screen.lock();
         match revoked {
-            Ok(()) => screen.note(&fill(self.phrases.chat.revoked, &[&format!("c{number}")])),
+            Ok(()) => screen.note(&fill(self.phrases.chat.revoked, &[&ConsentId(number).to_string()])),
             Err(refused) => screen.complain(&refused_in_words(&refused, None, self.phrases.language)),
         }
     }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Decision, Input};
@@ -48,9 +49,9 @@ pub(in crate::cmd) fn list(store: &SqliteStore, id: &str, as_json: bool) -> Resu
 }
 
 fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
-    let number = consent.strip_prefix('c').unwrap_or(consent).parse().ok();
-    let number: u64 = number.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
-    let input = Input::Revoke { consent: number, by: SentBy::COMMAND_LINE.to_owned() };
+    let parsed = consent.parse::<ConsentId>().ok();
+    let consent = parsed.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
+    let input = Input::Revoke { consent: consent.0, by: SentBy::COMMAND_LINE.to_owned() };
     let Some(store) = lifecycle::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
@@ -58,7 +59,7 @@ fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
         host.close().await;
         Ok(revoked?)
     })?;
-    output::note(&fill(phrases_for(at, id).chat.revoked, &[&format!("c{number}")]));
+    output::note(&fill(phrases_for(at, id).chat.revoked, &[&consent.to_string()]));
     Ok(Exit::Done)
 }
 
