@@ -70,7 +70,6 @@ pub mod report_error;
 mod results;
 mod rules;
 mod scheduler;
-pub mod sent_by;
 mod settings;
 mod solve;
 mod spent;
@@ -100,9 +99,15 @@ pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
 pub use transcript::{CallEntry, TranscriptEntry, TranscriptEvent};
 
+/// Who sent an input, as journals name them.
+pub mod sent_by {
+    pub use obelus_notebook::sent_by::SentBy;
+}
+
 /// What a running call asks of a person, in parts.
 pub mod elicitations {
-    pub use super::inbox::{ElicitationField, ElicitationForm, ElicitationKind};
+    pub use super::inbox::ElicitationForm;
+    pub use obelus_notebook::requested::{RequestedField, RequestedKind};
 }
 
 /// The types of the fields of [`Settings`].

@@ -15,6 +15,7 @@
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;
+pub mod call_fields;
 pub mod canonical;
 pub mod compose;
 pub mod context;
@@ -28,12 +29,15 @@ pub mod grounding;
 pub mod jq;
 pub mod mention;
 pub mod message;
+pub mod money;
 pub mod names;
 pub mod origin;
 pub mod path;
 pub mod plan;
 pub mod quote;
+pub mod requested;
 pub mod schema;
+pub mod sent_by;
 pub mod shorten;
 pub mod steps;
 pub mod template;

@@ -4,6 +4,7 @@ mod consents;
 mod misfits;
 mod reasons;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::options::Limit;
 use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Misfit, Refused, Reply, TurnEnd};
@@ -157,7 +158,7 @@ fn listed(title: &str, calls: &[CallReport], status: CallStatus, language: Langu
 
 /// A call's report on one line: the tool and the error.
 fn one_line(report: &CallReport, language: Language) -> String {
-    let tool = visible(report.call["_tool"].as_str().unwrap_or("?"));
+    let tool = visible(report.call.tool().unwrap_or("?"));
     let error = report.error.as_ref().map(|error| error_words(error, language)).unwrap_or_default();
     if error.is_empty() { tool } else { format!("{tool} ({error})") }
 }

@@ -1,5 +1,6 @@
 //! The plan as a graph, and the agent's graph of steps.
 
+use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 
 use obelus_kernel::memory::{Origin, Origins};
@@ -90,7 +91,7 @@ impl<'a> PlanViewBuilder<'a> {
 
     fn node(&self, planned: &PlannedCall, id: String) -> PlanNodeView {
         let PlannedCall { report, is_only_planned, proposed, writes } = planned;
-        let tool = report.call["_tool"].as_str().unwrap_or_default();
+        let tool = report.call.tool_name();
         let question = match is_only_planned {
             true => self.plan_question.clone().filter(|_| report.status == CallStatus::Waiting),
             false => self.questions.get(&report.place).cloned(),
@@ -134,7 +135,7 @@ impl<'a> PlanViewBuilder<'a> {
             (Some(value), is_cut)
         });
         let writer = match feeder {
-            Some(feeder) => feeder.report.call["_tool"].as_str().map(|tool| self.by_tool(tool)),
+            Some(feeder) => feeder.report.call.tool().map(|tool| self.by_tool(tool)),
             None => writer_of(&origins, &self.titles),
         };
         PlanEdgeView {

@@ -1,5 +1,6 @@
 //! The instances of a session: status and errors.
 
+use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,7 +10,6 @@ use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{CallReport, CallStatus, Outcome, Session};
 use obelus_runtime::people::failure_in_words;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
-use serde_json::Value;
 
 use super::{Service, check_id};
 use crate::ChannelError;
@@ -54,7 +54,7 @@ fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> V
         match &event.body {
             EventBody::UserSaid { .. } => turn += 1,
             EventBody::CallBegan { id, call, .. } => {
-                let (Some(place), Some(name)) = (id.place(), instance_of(call)) else { continue };
+                let (Some(place), Some(name)) = (id.place(), call.instance()) else { continue };
                 let (of_turn, calls) = earlier.entry(name.to_owned()).or_default();
                 if *of_turn != turn {
                     (*of_turn, *calls) = (turn, TurnCalls::new());
@@ -77,21 +77,17 @@ fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> V
             _ => {}
         }
     }
-    for name in reports.iter().filter_map(|report| instance_of(&report.call)) {
+    for name in reports.iter().filter_map(|report| report.call.instance()) {
         earlier.remove(name);
     }
     reports.extend(earlier.into_values().flat_map(|(_, calls)| calls.into_values()));
     reports
 }
 
-fn instance_of(call: &Value) -> Option<&str> {
-    call.get("_instance").and_then(Value::as_str)
-}
-
 fn list(session: &Session, reports: &[CallReport], filter: &InstanceFilter, language: Language) -> InstanceList {
     let mut calls: BTreeMap<&str, Vec<&CallReport>> = BTreeMap::new();
     for report in reports {
-        if let Some(name) = instance_of(&report.call) {
+        if let Some(name) = report.call.instance() {
             calls.entry(name).or_default().push(report);
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! A turn is a trace: `invoke_agent`, and below it `chat` for each request to the model and `execute_tool` for each call.
 
+use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 
 use obelus_kernel::Time;
@@ -120,7 +121,7 @@ impl Spans {
     }
 
     fn begin_call(&mut self, id: &str, call: &Value, at: Time) {
-        let tool = call["_tool"].as_str().unwrap_or_default();
+        let tool = call.tool_name();
         let mut attributes = self.common("execute_tool");
         attributes["gen_ai.tool.name"] = tool.into();
         attributes["gen_ai.tool.call.id"] = id.into();

@@ -3,6 +3,7 @@
 //! The file has one JSON object per line, an [`Exchange`]. Prompts are not stored, only their digests, so that a
 //! recording does not show the agent's state.
 
+use obelus_kernel::CallFields as _;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -43,7 +44,7 @@ impl Request {
     fn of(prompt: &Prompt) -> Self {
         let (purpose, tool) = match &prompt.purpose {
             Purpose::Solve => ("solve", None),
-            Purpose::Think { call, .. } => ("think", call["_tool"].as_str().map(str::to_owned)),
+            Purpose::Think { call, .. } => ("think", call.tool().map(str::to_owned)),
         };
         let user = last_words(prompt).map(str::to_owned);
         Self { prompt_digest: digest(prompt), purpose: purpose.to_owned(), tool, user }

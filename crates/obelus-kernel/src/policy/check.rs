@@ -1,8 +1,7 @@
 //! Checks a policy before anything runs: unknown names, and examples with another result (POL-3).
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::fmt;
-
-use serde_json::Value;
 
 use super::matching::Match;
 use super::rules::{Policy, example_origins};
@@ -62,7 +61,7 @@ impl Policy {
             let expected = [("matching", true, &examples.matching), ("not_matching", false, &examples.not_matching)];
             for (list, matches, calls) in expected {
                 for (number, example) in calls.iter().enumerate() {
-                    let name = example.get("_tool").and_then(Value::as_str).unwrap_or_default();
+                    let name = example.tool_name();
                     let effect = tools.iter().find(|tool| tool.name == name).map(|tool| tool.effect);
                     let origins = |path: Option<&str>| example_origins(example, path);
                     if rule.matching.holds(name, effect.unwrap_or_default(), example, &origins) != matches {
@@ -147,7 +146,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn faults(policy: Value) -> Vec<String> {
         let schema = json!({"type": "object", "properties": {"book": {"type": "string"}, "fields": {"type": "object",

@@ -1,5 +1,6 @@
 //! Asks people: about calls, about whole plans, and for values.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -144,7 +145,7 @@ impl Session {
     /// A call of a plan as text. An approval covers its proposal and literals, so those are marked; the values of
     /// references are judged when they are available.
     fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> CallDescription {
-        let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.memory.context.tool(name));
+        let tool = call.tool().and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: Part<'_>| match part {
             Part::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {

@@ -1,6 +1,7 @@
 //! Standing consent (ASK-9): what a person may agree to along with an approval, given consents, and the calls that
 //! they covered.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -106,7 +107,7 @@ impl Session {
             let asked = &question.calls[index];
             let at = *asked.jobs.first()?;
             calls.push(self.scheduler.find(at)?.frozen.as_ref()?.params(self.scheduler.call(at)));
-            asked.call.get("_tool")?.as_str()
+            asked.call.tool()
         });
         let first = names.next()??;
         if names.any(|name| name != Some(first)) {

@@ -1,5 +1,6 @@
 //! People's decisions and their effects.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -121,7 +122,7 @@ impl Session {
     /// An approval that the mode does not permit would be lost: it is refused, and the question stays open.
     pub(super) fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
         let tools = chosen.iter().filter_map(|index| {
-            let name = question.calls.get(*index)?.call.get("_tool")?.as_str()?;
+            let name = question.calls.get(*index)?.call.tool()?;
             self.memory.context.tool(name)
         });
         let verdicts = tools.map(|tool| self.settings.gate().judge_mode(tool));

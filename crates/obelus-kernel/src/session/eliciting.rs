@@ -1,11 +1,12 @@
 //! Elicitations: questions of running calls, and their answers.
 
+use obelus_notebook::requested::fault_of_schema;
 use serde_json::Value;
 
 use super::ids::{CallId, JobRef, LocalCall, QuestionNumber, Routed};
 use super::inbox::{
     About, AskedCall, Draft, Elicitation, ElicitationRequest, Question, QuestionStatus, check_answer,
-    describe_elicitation, fault_of_schema,
+    describe_elicitation,
 };
 use super::input::Decision;
 use super::output::{ElicitationAnswer, Task};

@@ -1,5 +1,6 @@
 //! The calls of a turn as a graph: their statuses, and the values between them.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ pub struct PlannedCall {
 impl PlannedCall {
     /// The instance that it works for.
     pub fn instance(&self) -> Option<&str> {
-        self.report.call.get("_instance").and_then(Value::as_str)
+        self.report.call.instance()
     }
 }
 

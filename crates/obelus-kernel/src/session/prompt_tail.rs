@@ -1,6 +1,7 @@
 //! The parts of a prompt around the transcript: descriptions of memory, which stay the same, and what changes with
 //! every request: the state without what the transcript tells, and unfinished calls.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -178,9 +179,9 @@ impl Session {
             let TranscriptEvent::Call(call) = &entry.what else { continue };
             for path in call.at.iter().filter_map(|path| crate::expr::OutputPath::parse(path).ok()) {
                 let Some(path) = path.paths().next().map(|path| Path::clone(path)) else { continue };
-                let instance = call.call.get("_instance").and_then(Value::as_str);
+                let instance = call.call.instance();
                 let result = call.result.as_ref().filter(|_| !entry.is_digest);
-                let tool = call.call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
+                let tool = call.call.tool().and_then(|name| self.memory.context.tool(name));
                 values.push(TranscriptValue { path, instance, result, tool: tool.map(AsRef::as_ref) });
             }
         }

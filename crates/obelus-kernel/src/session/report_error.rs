@@ -92,21 +92,3 @@ fn if_known<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<O
         Form::Other(_) => None,
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn fields_of_another_version_are_left_out() {
-        let text = json!({"rule": "NEW-1", "code": "c", "message": "m", "reason": {"newer": 1}, "origins": null});
-        let error: ReportError = serde_json::from_value(text).unwrap();
-        assert_eq!(error, ReportError::new("c", "m"));
-        let refused = ReportError { reason: Some(Box::new(Reason::Deletes)), ..ReportError::by(Rule::Pol2, "no") };
-        let text = serde_json::to_string(&refused).unwrap();
-        assert_eq!(text, r#"{"rule":"POL-2","message":"no","reason":"deletes"}"#);
-        assert_eq!(serde_json::from_str::<ReportError>(&text).unwrap(), refused);
-    }
-}

@@ -1,5 +1,6 @@
 //! Results of calls.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -296,12 +297,12 @@ pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<ChosenOut
             n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name())),
         };
     };
-    if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name()) {
+    if answer.tool() != Some(call.tool_name()) {
         return Err(format!("a call of `{}` was asked for, and another came", call.tool_name()));
     }
     let output = answer.get("_output").ok_or("the call came without `_output`")?;
     let output = without_absent(output, call.tool.as_deref());
-    let chosen = match answer.get("_outputPath").and_then(Value::as_str) {
+    let chosen = match answer.output_path() {
         None => None,
         Some(text) => chosen_path(call, text)?,
     };

@@ -1,5 +1,6 @@
 //! The current rules: the agent's current file applies to sessions created earlier (POL-9).
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -69,7 +70,7 @@ impl Session {
 
     /// Why a call that waits no longer fits its tool.
     fn misfit(&self, asked: &AskedCall, removed: &[String]) -> Option<SessionReason> {
-        let name = asked.call.get("_tool")?.as_str()?;
+        let name = asked.call.tool()?;
         if removed.iter().any(|gone| gone == name) {
             return Some(SessionReason::ToolRemoved);
         }

@@ -1,5 +1,6 @@
 //! Processes the model's answers.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -225,7 +226,7 @@ impl Session {
 
     /// The identity of a call, without remarks (CALL-1).
     fn known_as(&self, call: &Value) -> String {
-        let tool = call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
+        let tool = call.tool().and_then(|name| self.memory.context.tool(name));
         identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
     }
 

@@ -2,6 +2,7 @@
 //! Goals are written to memory; open items, planned calls and confirmations are computed each time, so that they
 //! always match the questions and calls.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -186,7 +187,7 @@ impl StateProjection {
 
 /// The key of a change: the entity, its id if it has one, and the risky fields.
 fn key_of(call: &Value, context: &Context) -> String {
-    let name = call["_tool"].as_str().unwrap_or_default();
+    let name = call.tool_name();
     let tool = context.tool(name);
     let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
     let words = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
@@ -200,7 +201,7 @@ fn key_of(call: &Value, context: &Context) -> String {
 
 /// A call as a step of the plan: what the model wrote, with resolved references.
 fn step_form(call: &Value, waits: bool, context: &Context) -> Value {
-    let tool = call["_tool"].as_str().and_then(|name| context.tool(name));
+    let tool = call.tool().and_then(|name| context.tool(name));
     let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| tool.param(name).is_some()));
     if waits {
         step.beside.insert("requires_confirmation".to_owned(), true.into());

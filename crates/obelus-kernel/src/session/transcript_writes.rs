@@ -3,6 +3,7 @@
 //! Each event is told once, when it happens. A planner that does not read untrusted data is told calls as proposed,
 //! and the shape of results.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -216,7 +217,7 @@ impl Session {
         let is_gone = |call: &CallEntry| {
             let path = call.at.first().and_then(|path| OutputPath::parse(path).ok());
             let path = path.as_ref().and_then(|path| path.paths().next());
-            let (tool, instance) = (call.call["_tool"].as_str(), call.call.get("_instance").and_then(Value::as_str));
+            let (tool, instance) = (call.call.tool(), call.call.instance());
             let now = path.and_then(|path| self.result_at(tool.unwrap_or_default(), path, instance));
             call.result.is_some() && now != call.result
         };

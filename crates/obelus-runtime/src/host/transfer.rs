@@ -1,5 +1,6 @@
 //! Forks, exports and imports of sessions.
 
+use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -146,7 +147,7 @@ impl Host {
         let mut calls: Vec<_> = all.into_values().collect();
         calls.sort_by_key(|(call, _)| call.record);
         for (call, ended) in calls {
-            let tool = call.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+            let tool = call.call.tool().and_then(|name| session.context().tool(name));
             let place = match ended {
                 _ if call.record > at => &mut forecast.later,
                 Some(ended) if ended <= at => &mut forecast.done,

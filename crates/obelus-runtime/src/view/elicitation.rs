@@ -1,7 +1,7 @@
 //! A service's question in the reader's language. The kernel describes it in English, and the question's digest
 //! covers that description, so it is translated here.
 
-use obelus_kernel::session::elicitations::{ElicitationField, ElicitationForm, ElicitationKind};
+use obelus_kernel::session::elicitations::{ElicitationForm, RequestedField, RequestedKind};
 
 use crate::words::{Language, fill};
 
@@ -12,8 +12,8 @@ pub(super) fn elicitation_in_words(form: &ElicitationForm, language: Language) -
     form.own_lines.iter().cloned().chain(cut).chain(fields).collect::<Vec<_>>().join("\n")
 }
 
-fn field_in_words(field: &ElicitationField, language: Language) -> String {
-    let ElicitationField { name, kind, is_optional, own_texts } = field;
+fn field_in_words(field: &RequestedField, language: Language) -> String {
+    let RequestedField { name, kind, is_optional, own_texts } = field;
     let optional = match is_optional {
         true => format!(", {}", language.words().elicitations.optional),
         false => String::new(),
@@ -21,12 +21,12 @@ fn field_in_words(field: &ElicitationField, language: Language) -> String {
     format!("  {name}: {}{optional}{own_texts}", kind_in_words(kind, language))
 }
 
-fn kind_in_words(kind: &ElicitationKind, language: Language) -> String {
+fn kind_in_words(kind: &RequestedKind, language: Language) -> String {
     let words = &language.words().elicitations;
     match kind {
-        ElicitationKind::OneOf(choices) => fill(words.one_of, &[choices]),
-        ElicitationKind::ListOf(choices) => fill(words.list_of, &[choices]),
-        ElicitationKind::Value { name, format, suggested } => {
+        RequestedKind::OneOf(choices) => fill(words.one_of, &[choices]),
+        RequestedKind::ListOf(choices) => fill(words.list_of, &[choices]),
+        RequestedKind::Value { name, format, suggested } => {
             let name = match name.as_deref() {
                 Some("string") => words.text,
                 Some("integer") => words.integer,
@@ -46,27 +46,27 @@ fn kind_in_words(kind: &ElicitationKind, language: Language) -> String {
 mod tests {
     use super::*;
 
-    fn field(name: &str, kind: ElicitationKind) -> ElicitationField {
-        ElicitationField { name: name.to_owned(), kind, is_optional: false, own_texts: String::new() }
+    fn field(name: &str, kind: RequestedKind) -> RequestedField {
+        RequestedField { name: name.to_owned(), kind, is_optional: false, own_texts: String::new() }
     }
 
-    fn value(name: &str) -> ElicitationKind {
-        ElicitationKind::Value { name: Some(name.to_owned()), format: None, suggested: None }
+    fn value(name: &str) -> RequestedKind {
+        RequestedKind::Value { name: Some(name.to_owned()), format: None, suggested: None }
     }
 
     #[test]
     fn labels_are_in_the_readers_language_and_texts_of_the_service_are_unchanged() {
         let (format, suggested) = (Some("email".to_owned()), Some("\"a\"".to_owned()));
-        let mail = ElicitationKind::Value { name: Some("string".to_owned()), format, suggested };
+        let mail = RequestedKind::Value { name: Some("string".to_owned()), format, suggested };
         let form = ElicitationForm {
             is_trusted: false,
             own_lines: vec!["  │ Enter the code: string, may be left out".to_owned()],
             shown: Some(2000),
             fields: vec![
-                ElicitationField { is_optional: true, ..field("code", value("string")) },
-                ElicitationField { own_texts: " │ How many: string".to_owned(), ..field("n", value("integer")) },
+                RequestedField { is_optional: true, ..field("code", value("string")) },
+                RequestedField { own_texts: " │ How many: string".to_owned(), ..field("n", value("integer")) },
                 field("mail", mail),
-                field("size", ElicitationKind::OneOf("\"S\", \"M\"".to_owned())),
+                field("size", RequestedKind::OneOf("\"S\", \"M\"".to_owned())),
             ],
         };
         assert_eq!(

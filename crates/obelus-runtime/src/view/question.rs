@@ -3,6 +3,7 @@
 //! Everything comes from the frozen calls. An untrusted value has one mark, what is common to all calls of a group is
 //! shown once, and technical values are among the details.
 
+use obelus_kernel::CallFields as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -291,7 +292,7 @@ impl QuestionViewBuilder<'_> {
     }
 
     fn call(&self, index: usize, asked: &AskedCall) -> CallView {
-        let tool = asked.call["_tool"].as_str().unwrap_or_default();
+        let tool = asked.call.tool_name();
         // The calls of an approved plan have no decisions of their own, except those that were left out.
         let is_of_approved = self.question.about == About::Plan && self.question.status == QuestionStatus::Approved;
         let is_approved = asked.decided.or(is_of_approved.then_some(true));
@@ -302,7 +303,7 @@ impl QuestionViewBuilder<'_> {
             needs: Vec::new(),
             title: self.titles.tool(tool),
             mark: self.mark(asked, ""),
-            instance: asked.call["_instance"].as_str().map(|name| quoted_value(&name.into())),
+            instance: asked.call.instance().map(|name| quoted_value(&name.into())),
             record: None,
             rows: Vec::new(),
             details: Vec::new(),
@@ -416,7 +417,7 @@ impl QuestionViewBuilder<'_> {
         if !reasons.is_empty() && reasons.iter().all(is_marked) {
             return vec![self.language.words().questions.marked.to_owned()];
         }
-        let tool = calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
+        let tool = calls.first().and_then(|asked| asked.call.tool()).unwrap_or_default();
         reasons_in_words(reasons, tool, self.titles, self.language)
     }
 }

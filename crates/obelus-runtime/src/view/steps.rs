@@ -1,5 +1,6 @@
 //! A step of a turn on one line: what it does, and its outcome. Chat, runs, answers and reports share it.
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::report_error::{Lack, ReportError};
 use obelus_kernel::session::{CallError, CallReport, CallStatus, Mode, Outcome, Session};
@@ -45,7 +46,7 @@ impl StepLine {
     /// reading one only says what it reads.
     pub fn of(step: &StepView, titles: &Titles, mode: Mode, language: Language) -> Self {
         let StepView { report, headline, lacks, consent, .. } = step;
-        let tool = tool_of(&report.call);
+        let tool = report.call.tool_name();
         let is_settled = !matches!(report.status, CallStatus::Blocked | CallStatus::Ready)
             && !report.call.to_string().contains("\"†");
         let mut line = Self::named(&report.call, titles);
@@ -119,7 +120,7 @@ impl StepLine {
         let (status, said) = match outcome {
             Outcome::Error(error) => {
                 // The kernel says the same of an effect that has happened.
-                let is_done = error.happened && !titles.reads(tool_of(call));
+                let is_done = error.happened && !titles.reads(call.tool_name());
                 let mut error = ReportError::from(error);
                 if is_done {
                     error.code = Some(CallError::RESULT_NOT_KEPT.into());
@@ -128,7 +129,7 @@ impl StepLine {
             }
             Outcome::Lost { message } => (CallStatus::Waiting, fill(words.lost, &[&visible(message)])),
             Outcome::Value(value) => {
-                let result = result_in_words(&titles.pages().told(value), titles.reads(tool_of(call)), language);
+                let result = result_in_words(&titles.pages().told(value), titles.reads(call.tool_name()), language);
                 (CallStatus::Done, result.map_or_else(|| words.done.to_owned(), |result| visible(&result)))
             }
             Outcome::Messages(_) => (CallStatus::Done, words.done.to_owned()),
@@ -138,9 +139,9 @@ impl StepLine {
 
     /// The name of a running call.
     fn named(call: &Value, titles: &Titles) -> Self {
-        let tool = tool_of(call);
+        let tool = call.tool_name();
         let comment = call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
-        let about = comment.or_else(|| titles.subject(tool, call)).or_else(|| call["_instance"].as_str());
+        let about = comment.or_else(|| titles.subject(tool, call)).or_else(|| call.instance());
         Self {
             headline: titles.tool(tool),
             comment: about.map(str::to_owned),
@@ -202,10 +203,6 @@ impl StepLine {
     }
 }
 
-fn tool_of(call: &Value) -> &str {
-    call["_tool"].as_str().unwrap_or_default()
-}
-
 fn by_consent(number: u64, language: Language) -> String {
     fill(language.words().consents.by_consent, &[&ConsentId(number).to_string()])
 }
@@ -234,7 +231,7 @@ fn outcome(
             Mode::Shadow => words.only_planned.to_owned(),
             mode => fill(words.outside_mode, &[mode.name()]),
         },
-        CallStatus::Refused => with(words.refused, &refusal_in_words(error, tool_of(&report.call), titles, language)),
+        CallStatus::Refused => with(words.refused, &refusal_in_words(error, report.call.tool_name(), titles, language)),
         CallStatus::Waiting => words.waits.to_owned(),
         CallStatus::Running => return None,
         CallStatus::Planned | CallStatus::Blocked | CallStatus::Ready => words.planned.to_owned(),

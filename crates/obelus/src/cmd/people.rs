@@ -1,5 +1,6 @@
 //! Questions as text outside of a conversation: the inbox, a shown session, a run without a terminal.
 
+use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,7 +104,7 @@ impl RunningCalls {
                 let call = self.0.remove(id)?;
                 // A read shows in the agent's answer.
                 let is_done = matches!(outcome, Outcome::Value(_) | Outcome::Messages(_));
-                if is_done && titles.reads(call["_tool"].as_str().unwrap_or_default()) {
+                if is_done && titles.reads(call.tool_name()) {
                     return None;
                 }
                 let step = StepLine::ended(&call, outcome, titles, language);

@@ -1,5 +1,6 @@
 //! The calls that a node may make, and the one call that it plans for another node.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ impl Session {
         let Some(run) = &self.graph else { return calls };
         let graph = Arc::clone(&run.graph);
         let Some(node) = graph.nodes.get(run.node()).and_then(StepNode::request) else { return calls };
-        let tool = |call: &Value| call["_tool"].as_str().unwrap_or_default().to_owned();
+        let tool = |call: &Value| call.tool_name().to_owned();
         let (planned, calls): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.plans(&tool(call)));
         let (offered, others): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.offers(&tool(call)));
         for call in others {

@@ -1,5 +1,6 @@
 //! A question to a person, whatever its subject.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -315,7 +316,7 @@ impl Question {
     /// The tool whose running call asks this; none if the agent itself asks.
     pub fn asked_by(&self) -> Option<&str> {
         self.elicitation.as_ref()?;
-        self.calls.first()?.call.get("_tool")?.as_str()
+        self.calls.first()?.call.tool()
     }
 
     /// The text for people: the headline, the description, and the changes: a line for each field, or for each of
@@ -335,7 +336,7 @@ impl Question {
         for (index, asked) in self.calls.iter().enumerate() {
             let changes = self.changes.iter().filter(|change| change.call == index);
             let changes: Vec<String> = changes.map(Change::words).collect();
-            let whose = match asked.call.get("_instance").and_then(Value::as_str) {
+            let whose = match asked.call.instance() {
                 Some(instance) => format!("for {}", word(instance)),
                 None => format!("call {}", index + 1),
             };

@@ -1,5 +1,6 @@
 //! The active calls of one solution: a job for each call and instance, and the graph between them.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -467,7 +468,7 @@ impl Job {
 /// The proposal, with its instance if the plan is a template.
 pub(crate) fn with_instance(raw: &Arc<Value>, instance: Option<&str>) -> Arc<Value> {
     match instance {
-        Some(name) if raw.get("_instance").and_then(Value::as_str) != Some(name) && raw.is_object() => {
+        Some(name) if raw.instance() != Some(name) && raw.is_object() => {
             let mut call = (**raw).clone();
             call["_instance"] = name.into();
             Arc::new(call)

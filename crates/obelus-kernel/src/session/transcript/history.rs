@@ -1,6 +1,7 @@
 //! The entries of a transcript in order. Sent entries stay unchanged until the limit is reached: then the oldest
 //! become lines all at once, so that a provider's cache is lost once and not with every request.
 
+use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -243,7 +244,7 @@ impl History {
 }
 
 fn name_and_status(call: &CallEntry) -> String {
-    format!("{} {}", call.call["_tool"].as_str().unwrap_or("a call"), call.status.name())
+    format!("{} {}", call.call.tool().unwrap_or("a call"), call.status.name())
 }
 
 #[cfg(test)]
@@ -276,7 +277,7 @@ mod tests {
         let word = |entry: &TranscriptEntry| match &entry.what {
             TranscriptEvent::Call(call) => {
                 let digest = if entry.is_digest { " digest" } else { "" };
-                format!("{} {}{digest}", call.call["_tool"].as_str().unwrap(), call.status.name())
+                format!("{} {}{digest}", call.call.tool().unwrap(), call.status.name())
             }
             TranscriptEvent::User { text, .. } => text.clone(),
             TranscriptEvent::LeftOut { count, calls } => format!("{count} left out {calls:?}"),

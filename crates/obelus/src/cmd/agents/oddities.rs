@@ -1,6 +1,7 @@
 //! Notes of `agents check` about a usable file: names, misspelt keys of schemas, tools without an executor, and calls
 //! of a playbook to unknown tools; [`names`](super::names) has those about names that lead nowhere.
 
+use obelus_kernel::CallFields as _;
 use std::path::Path;
 
 use obelus_connect::model::ModelSpec;
@@ -181,7 +182,7 @@ fn add_called(value: &Value, into: &mut Vec<String>) {
         Value::Array(all) => all.iter().for_each(|value| add_called(value, into)),
         Value::Object(fields) => {
             let calls = fields.get("calls").and_then(Value::as_array).into_iter().flatten();
-            for name in calls.filter_map(|call| call["_tool"].as_str()) {
+            for name in calls.filter_map(|call| call.tool()) {
                 if !name.contains("{{") && !name.contains("{%") && !into.iter().any(|known| known == name) {
                     into.push(name.to_owned());
                 }

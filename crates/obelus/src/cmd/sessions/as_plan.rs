@@ -1,5 +1,6 @@
 //! Exports what a session did as a plan that can be run again (PLAN-12).
 
+use obelus_kernel::CallFields as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
     for message in context.messages() {
         let Message::Data(data) = message else { continue };
         let Some((call, path, _)) = data.as_result() else { continue };
-        let Some(tool) = call["_tool"].as_str().and_then(|tool| context.tool(tool)) else { continue };
+        let Some(tool) = call.tool().and_then(|tool| context.tool(tool)) else { continue };
         // A tool that declares its path declares also how results are written there.
         let by_default = tool.meta("_outputPath").is_none().then(|| path.to_string());
         let call = as_planned(call, by_default.as_deref());

@@ -50,9 +50,12 @@ impl<'a> SentBy<'a> {
     pub const STATE_FILE: &'static str = "the state's file";
     /// The text of [`SentBy::Nobody`].
     pub const NOBODY: &'static str = "nobody";
-    pub(crate) const CONVERSATION: &'static str = "the user, in conversation";
-    pub(crate) const AGENT_FOR_USER: &'static str = "the agent, for the user";
-    pub(crate) const CALL: &'static str = "the call itself";
+    /// The text of [`SentBy::Conversation`].
+    pub const CONVERSATION: &'static str = "the user, in conversation";
+    /// The text of [`SentBy::AgentForUser`].
+    pub const AGENT_FOR_USER: &'static str = "the agent, for the user";
+    /// The text of [`SentBy::Call`].
+    pub const CALL: &'static str = "the call itself";
 
     /// The sender that a journal names.
     pub fn of(text: &'a str) -> Self {
