@@ -212,7 +212,7 @@ Examples:
   obelus chat --server https://agents.example.test --token-file token --agent crm
   echo 'What did we decide?' | obelus chat --agent notes")]
 pub(crate) struct Chat {
-    /// An agent's name, folder or file. By default the agent of the session, else `crm`, else the only agent.
+    /// An agent's name, folder or file. By default the agent of the session, else your own `crm`, else your only agent, else the bundled `crm`.
     #[arg(long, value_name = "A")]
     pub(crate) agent: Option<String>,
     #[command(flatten)]
@@ -231,7 +231,7 @@ pub(crate) struct RunOptions {
     /// The model: playbook:FILE, replay:FILE or openai:NAME. Overrides the file.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
-    /// The mode: shadow executes nothing, canary only reads and safe creations, full everything that is allowed.
+    /// The mode: shadow executes nothing, canary only reads and creations, full everything that is allowed.
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
     /// A file that binds activities to programs, HTTP requests or jq filters.

@@ -171,3 +171,8 @@ fn openais_client_talks_to_an_agent() {
 fn mcps_client_talks_to_an_agent_with_both_revisions() {
     python("mcp_client.py");
 }
+
+#[test]
+fn the_examples_of_the_document_on_compatibility_run() {
+    python("document_examples.py");
+}

@@ -11,7 +11,7 @@ const HEAD: &str = "# Every field of an agent's file
 <!-- Generated from agent.schema.json; do not edit. To write it: UPDATE_REFERENCE=1 cargo test -p obelus --test docs reference -->
 
 [agents.md](agents.md) explains how the parts work together, with examples. An editor checks a file as you type if it knows
-[agent.schema.json](agent.schema.json). Fields of objects within objects are written with a dot.
+[agent.schema.json](agent.schema.json). Fields of objects within objects are written with a dot, those of objects in a list with `[].`.
 ";
 
 fn docs() -> PathBuf {
@@ -91,6 +91,9 @@ fn add_rows(whole: &Value, schema: &Value, before: &str, text: &mut String) {
         for inner in std::iter::once(field).chain(alternatives).filter(|inner| inner["properties"].is_object()) {
             add_rows(whole, inner, &format!("{before}{name}."), text);
         }
+        if field["items"]["properties"].is_object() {
+            add_rows(whole, &field["items"], &format!("{before}{name}[]."), text);
+        }
     }
 }
 
@@ -105,10 +108,15 @@ fn reference(schema: &Value) -> String {
     add_table(schema, schema, &mut text);
     for (name, part) in schema["$defs"].as_object().expect("definitions") {
         let _ = write!(text, "\n## {name}\n\n{}\n", words(part["description"].as_str().expect("a description")));
+        for place in part["allOf"].as_array().into_iter().flatten() {
+            let _ = write!(text, "\nIt also has the fields of {}.\n", kind(place));
+        }
         if part["properties"].is_object() {
             add_table(schema, part, &mut text);
         }
         for one in part["oneOf"].as_array().into_iter().flatten() {
+            // Of several forms, each is called by the field that it must have.
+            let _ = write!(text, "\nWith `{}`:\n", one["required"][0].as_str().expect("a required field"));
             add_table(schema, one, &mut text);
         }
     }
