@@ -2,12 +2,12 @@
 
 mod form;
 
-use crate::call_fields::CallFields as _;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::call_fields::CallFields as _;
 use crate::fold::Method;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};

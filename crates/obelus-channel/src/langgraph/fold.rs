@@ -3,9 +3,9 @@
 //! A run is one input from outside, a message or an answer, and ends when its turn rests. A message during a turn
 //! waits for the turn's end, and so does its run.
 
-use obelus_kernel::CallFields as _;
 use std::collections::{BTreeMap, VecDeque};
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply, TurnEnd};
 use obelus_runtime::{EventBody, SessionEvent};

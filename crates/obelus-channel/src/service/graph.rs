@@ -1,8 +1,8 @@
 //! The plan as a graph, and the agent's graph of steps.
 
-use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::memory::{Origin, Origins};
 use obelus_kernel::session::CallId;
 use obelus_kernel::session::plan_graph::{PlanGraph, PlannedCall, ValueFlow};

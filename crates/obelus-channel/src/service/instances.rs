@@ -1,9 +1,9 @@
 //! The instances of a session: status and errors.
 
-use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Path;
 use obelus_kernel::session::CallId;
 use obelus_kernel::session::report_error::ReportError;

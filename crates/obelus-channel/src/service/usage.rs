@@ -1,9 +1,9 @@
 //! The usage of model requests: of each request, of each turn, and of all.
 
-use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::Used;
 use obelus_runtime::people::Titles;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};

@@ -1,5 +1,6 @@
 //! Questions as cards: their text and their buttons.
 
+use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
 use obelus_runtime::Language;
@@ -156,19 +157,21 @@ pub(super) fn closed_card(
     let words = &language.words().bot;
     let by = row.by.as_deref().unwrap_or_default();
     let is_here = matches!(SentBy::of(by), SentBy::InChannel { channel: CHANNEL, .. });
-    let outcome = match (row.status.as_str(), is_here) {
-        ("approved", true) if row.decision.as_deref() == Some("edit") => words.approved_edited,
-        ("approved", false) if row.decision.as_deref() == Some("edit") => words.approved_edited_elsewhere,
-        ("approved", true) => words.approved,
-        ("approved", false) => words.approved_elsewhere,
-        ("denied", true) => words.denied,
-        ("denied", false) => words.denied_elsewhere,
-        ("expired", _) => words.expired,
+    let outcome = match (row.status, is_here) {
+        (QuestionStatus::Approved, true) if row.decision.as_deref() == Some("edit") => words.approved_edited,
+        (QuestionStatus::Approved, false) if row.decision.as_deref() == Some("edit") => words.approved_edited_elsewhere,
+        (QuestionStatus::Approved, true) => words.approved,
+        (QuestionStatus::Approved, false) => words.approved_elsewhere,
+        (QuestionStatus::Denied, true) => words.denied,
+        (QuestionStatus::Denied, false) => words.denied_elsewhere,
+        (QuestionStatus::Expired, _) => words.expired,
         (_, true) => words.answered,
         (_, false) => words.answered_elsewhere,
     };
     let mut outcome = fill(outcome, &[&super::words::who(language, by, name_of)]);
-    if let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty() && row.status == "denied") {
+    if let Some(reason) =
+        row.reason.as_deref().filter(|reason| !reason.trim().is_empty() && row.status == QuestionStatus::Denied)
+    {
         outcome.push_str(&format!(": {}", beginning(&one_line(reason), ASIDE / 2)));
     }
     if let Some(at) = row.decided_at.as_deref() {

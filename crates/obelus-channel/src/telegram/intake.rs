@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
 use obelus_runtime::{EventNumber, Language, system_clock};
@@ -263,7 +264,7 @@ impl Bot {
         let Ok(row) = self.service.question(&card.question, Some(from.language)).await else { return false };
         let asks_field = card.edit.as_ref().is_some_and(|edit| edit.place.is_some());
         let answer = match () {
-            () if asks_field && row.status == "requested" => {
+            () if asks_field && row.status == QuestionStatus::Requested => {
                 self.take_value(from, token, &card, text).await;
                 return true;
             }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::{QuestionId, RepeatReason, Reply};
 use obelus_runtime::people::why_it_ended;
 use obelus_runtime::sessions::InboxId;
@@ -249,7 +250,7 @@ impl SessionPresenter {
         let id = InboxId::new(&self.session, question).to_string();
         let row = match self.bot.service.question(&id, Some(self.language)).await {
             // It was already answered.
-            Ok(row) if row.status != "requested" => return,
+            Ok(row) if row.status != QuestionStatus::Requested => return,
             Ok(row) => row,
             Err(error) => return (self.bot.tell)(&format!("Telegram: {id}: {error}")),
         };

@@ -2,9 +2,9 @@
 //!
 //! A turn is a trace: `invoke_agent`, and below it `chat` for each request to the model and `execute_tool` for each call.
 
-use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply};
 use obelus_runtime::{EventBody, SessionEvent};

@@ -22,11 +22,11 @@ mod reads;
 mod rule;
 mod template;
 
-use obelus_kernel::CallFields as _;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Answer, Prompt};
 use obelus_runtime::{AnswerFuture, Model};
 

@@ -19,13 +19,13 @@ mod tools;
 mod transcript;
 mod values;
 
-use obelus_kernel::CallFields as _;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as TemplateValue};
+use obelus_kernel::CallFields as _;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Picture, Prompt, Purpose, TranscriptEvent};
 use obelus_kernel::{Effect, Tool};

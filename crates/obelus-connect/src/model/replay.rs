@@ -3,7 +3,6 @@
 //! The file has one JSON object per line, an [`Exchange`]. Prompts are not stored, only their digests, so that a
 //! recording does not show the agent's state.
 
-use obelus_kernel::CallFields as _;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -11,6 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Answer, Prompt, Purpose};
 use obelus_runtime::{AnswerFuture, Model, Parts};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,5 @@
 //! Checks a policy before anything runs: unknown names, and examples with another result (POL-3).
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::fmt;
 
 use super::matching::Match;
@@ -8,6 +7,7 @@ use super::rules::{Policy, example_origins};
 use crate::glob;
 use crate::tool::{Effect, Tool};
 use crate::wording::closest;
+use obelus_notebook::call_fields::CallFields as _;
 
 /// An error in a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]

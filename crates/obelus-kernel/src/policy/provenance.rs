@@ -1,8 +1,8 @@
 //! The origins of a call's values.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::borrow::Cow;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::Value;
 
 use super::grounding::Grounding;

@@ -3,9 +3,9 @@
 //! Memory is a list of messages, and each result has its call with its references. So the chain is read from the list
 //! itself: the last write of this place and all additions since; the inputs of those calls; their writes in turn.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeSet;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Map, Value, json};
 
 use super::grounding::{Callee, FoundIn, Grounded, Grounding};

@@ -3,7 +3,6 @@
 //! A person's changes count as their input: data is written, and a confirmation with a changed status is decided. An
 //! imported question is asked again, with its key and date.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ use crate::fold::Method;
 use crate::path::Path;
 use crate::schema;
 use crate::time::Time;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::blocks::Step;
 use obelus_notebook::plan::StepOptions;
 

@@ -1,6 +1,5 @@
 //! Asks people: about calls, about whole plans, and for values.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::policy::Reason;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{RunsFor, StepOptions};
 
 /// A step, and the index of the call that was expanded over instances.

@@ -1,10 +1,10 @@
 //! Standing consent (ASK-9): what a person may agree to along with an approval, given consents, and the calls that
 //! they covered.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

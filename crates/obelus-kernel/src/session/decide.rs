@@ -1,9 +1,9 @@
 //! People's decisions and their effects.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Value, json};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};

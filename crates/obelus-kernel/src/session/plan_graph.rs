@@ -1,6 +1,5 @@
 //! The calls of a turn as a graph: their statuses, and the values between them.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use super::output::{CallReport, CallStatus};
 use super::scheduler::Step;
 use crate::call::{Call, StepOptions};
 use crate::path::Path;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{Graph, PlanNode, RunsFor};
 
 /// The calls of a turn, and the values between them.

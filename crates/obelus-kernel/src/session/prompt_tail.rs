@@ -1,7 +1,6 @@
 //! The parts of a prompt around the transcript: descriptions of memory, which stay the same, and what changes with
 //! every request: the state without what the transcript tells, and unfinished calls.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -13,6 +12,7 @@ use super::transcript_writes::told_form;
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::shorten::{is_empty, shorten};
 use obelus_notebook::steps::StepNode;
 

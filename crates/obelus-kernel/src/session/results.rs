@@ -1,6 +1,5 @@
 //! Results of calls.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -19,6 +18,7 @@ use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
 
 impl Session {

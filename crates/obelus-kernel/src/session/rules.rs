@@ -1,8 +1,8 @@
 //! The current rules: the agent's current file applies to sessions created earlier (POL-9).
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Map, Value};
 
 use super::ids::JobRef;

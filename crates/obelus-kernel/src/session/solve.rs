@@ -1,6 +1,5 @@
 //! Processes the model's answers.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,6 +21,7 @@ use crate::origin::{Origin, Origins};
 use crate::policy::{Mode, Place, Proposal, Provenance};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
 use obelus_notebook::plan::{self, Check, RunsFor, StepOptions};
 

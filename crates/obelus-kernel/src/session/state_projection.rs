@@ -2,7 +2,6 @@
 //! Goals are written to memory; open items, planned calls and confirmations are computed each time, so that they
 //! always match the questions and calls.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use crate::fault::Rule;
 use crate::names::alike;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::blocks::Step;
 
 /// The longest key of a confirmation.

@@ -3,7 +3,6 @@
 //! Each event is told once, when it happens. A planner that does not read untrusted data is told calls as proposed,
 //! and the shape of results.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -22,6 +21,7 @@ use crate::message::{Message, Role};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::tool::{Effect, Tool};
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
 use obelus_notebook::shorten::{MOST_OF_CHANGE, MOST_OF_READ, clip, shorten};
 

@@ -2,13 +2,13 @@
 //!
 //! Each text is folded and its numbers are parsed once, when it is new, so that a search only compares.
 
-use crate::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 use super::{FoundIn, each_leaf};
+use crate::call_fields::CallFields as _;
 use crate::context::Context;
 use crate::mention::addresses::{Address, addresses, compact};
 use crate::mention::decimal::Decimal;

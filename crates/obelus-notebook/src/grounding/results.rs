@@ -1,9 +1,9 @@
 //! Rows that the user names, and ids issued by creations of this session.
 
-use crate::call_fields::CallFields as _;
 use serde_json::Value;
 
 use super::{Evidence, FoundIn, Grounding, GroundingRule, below, each_leaf};
+use crate::call_fields::CallFields as _;
 use crate::context::{Context, named};
 use crate::mention::names::word_match;
 use crate::mention::text::{folded, words};

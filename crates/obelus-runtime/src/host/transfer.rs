@@ -1,9 +1,9 @@
 //! Forks, exports and imports of sessions.
 
-use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{CallId, Input, Outcome, Session};

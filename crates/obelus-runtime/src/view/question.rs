@@ -3,10 +3,10 @@
 //! Everything comes from the frozen calls. An untrusted value has one mark, what is common to all calls of a group is
 //! shown once, and technical values are among the details.
 
-use obelus_kernel::CallFields as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::Reason;
 use obelus_kernel::session::plan_graph::PlannedCall;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionId, QuestionStatus, Refused, Session, quoted_value};

@@ -1,11 +1,11 @@
 //! Questions as text outside of a conversation: the inbox, a shown session, a run without a terminal.
 
-use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
+use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, CallId, Outcome, Session};

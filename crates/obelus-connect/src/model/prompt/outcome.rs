@@ -1,8 +1,8 @@
 //! The outcome of a call, in a few words.
 
-use obelus_kernel::CallFields as _;
 use std::collections::BTreeMap;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Prompt, TranscriptEvent};
 use serde_json::{Map, Value};
 

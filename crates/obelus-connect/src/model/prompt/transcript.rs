@@ -1,9 +1,9 @@
 //! The session so far as chat messages. Entries become messages one by one and in order, so that each request begins
 //! with the messages of the one before it.
 
-use obelus_kernel::CallFields as _;
 use std::fmt::Write as _;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};

@@ -1,6 +1,5 @@
 //! The calls that a node may make, and the one call that it plans for another node.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -13,6 +12,7 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Provenance;
 use crate::session::{Session, error_data};
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::steps::StepNode;
 
 /// The model's remark that a person should check the call.

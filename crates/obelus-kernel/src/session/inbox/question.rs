@@ -1,6 +1,5 @@
 //! A question to a person, whatever its subject.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +13,7 @@ use crate::policy::{Grounded, Reason, mark};
 use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::mention::consent::ConsentWords;
 use obelus_notebook::plan::StepOptions;
 

@@ -1,6 +1,5 @@
 //! The active calls of one solution: a job for each call and instance, and the graph between them.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -17,6 +16,7 @@ use crate::session::ids::JobRef;
 use crate::session::output::{CallReport, CallStatus};
 use crate::session::report_error::ReportError;
 use crate::time::Time;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
 /// The status of a job. The last five are final.

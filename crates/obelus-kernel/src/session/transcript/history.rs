@@ -1,9 +1,9 @@
 //! The entries of a transcript in order. Sent entries stay unchanged until the limit is reached: then the oldest
 //! become lines all at once, so that a provider's cache is lost once and not with every request.
 
-use obelus_notebook::call_fields::CallFields as _;
 use std::collections::BTreeMap;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

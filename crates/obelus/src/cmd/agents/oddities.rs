@@ -1,10 +1,10 @@
 //! Notes of `agents check` about a usable file: names, misspelt keys of schemas, tools without an executor, and calls
 //! of a playbook to unknown tools; [`names`](super::names) has those about names that lead nowhere.
 
-use obelus_kernel::CallFields as _;
 use std::path::Path;
 
 use obelus_connect::model::ModelSpec;
+use obelus_kernel::CallFields as _;
 use obelus_kernel::closest;
 use obelus_runtime::files::{AgentCatalogue, is_bundled, read_document};
 use obelus_runtime::{Agent, SessionSpec};

@@ -9,7 +9,6 @@ use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallStatus, Mode};
 use obelus_runtime::people::{StepLine, Titles};
 use obelus_runtime::sessions::StepView;
-use serde_json::Value;
 
 use super::question::{style, styled};
 use super::text::{Line, PLAIN};

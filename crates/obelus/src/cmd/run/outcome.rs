@@ -1,8 +1,8 @@
 //! The outcome of each call of a turn: its status, its result, and why it has none.
 
-use obelus_kernel::CallFields as _;
 use std::collections::{BTreeMap, VecDeque};
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session};
 use obelus_kernel::{Expr, Message};
 use obelus_runtime::people::{StepLine, Titles};

@@ -1,11 +1,11 @@
 //! Exports what a session did as a plan that can be run again (PLAN-12).
 
-use obelus_kernel::CallFields as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallId, Outcome, Session};
 use obelus_kernel::{Context, Message, Role, plan};
 use obelus_runtime::{EventBody, Request, SessionEvent, SessionSpec, SqliteStore, StoreError};

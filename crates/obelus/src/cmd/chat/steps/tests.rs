@@ -3,7 +3,7 @@ use crate::cmd::chat::question::sample::context;
 use crate::language::words_of;
 use obelus_kernel::session::CallReport;
 use obelus_kernel::session::report_error::ReportError;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The error of a report, from its JSON.
