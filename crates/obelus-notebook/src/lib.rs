@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
 //! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
-//! | offer | [`call`], [`dialect`], [`compose`], [`grounding`] | calls, a model's answers and their schema, grounding |
+//! | offer | [`call`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls, a model's answers and their schema, grounding |
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;
