@@ -141,7 +141,7 @@ pub struct NewSession {
 pub enum ModeName {
     /// Nothing is executed.
     Shadow,
-    /// Only reads and safe creations.
+    /// Only reads and creations.
     Canary,
     /// Everything that is allowed.
     Full,

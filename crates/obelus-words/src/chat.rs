@@ -43,8 +43,8 @@ phrases! {
     Modes {
         shadow: "ничего не выполняется, только план", "nothing is executed, only planned";
         canary:
-            "чтение и безопасное создание; изменения не выполняются",
-            "reads and safe creations; changes are not executed";
+            "чтение и создание; изменения не выполняются",
+            "reads and creations; changes are not executed";
         full:
             "всё разрешённое; рискованное — после вашего «да»",
             "everything that is allowed; risky actions only after your approval";

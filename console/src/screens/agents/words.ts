@@ -17,7 +17,7 @@ export const words = table({
   mode: ['Режим', 'Mode'],
   language: ['Язык', 'Language'],
   shadow: ['тень: ничего не выполняется', 'shadow: nothing is executed'],
-  canary: ['канарейка: только чтение и безопасные создания', 'canary: reads and safe creations only'],
+  canary: ['канарейка: только чтение и создание', 'canary: reads and creations only'],
   full: ['полный: всё, что разрешено', 'full: everything that is allowed'],
   tools: ['Инструменты', 'Tools'],
   effect: ['Действие', 'Effect'],

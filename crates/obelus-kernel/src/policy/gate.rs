@@ -27,7 +27,7 @@ pub enum Mode {
     /// No calls are executed, including reads.
     #[default]
     Shadow,
-    /// Reads and safe creations.
+    /// Reads and creations.
     Canary,
     /// Everything on the allow-list.
     Full,

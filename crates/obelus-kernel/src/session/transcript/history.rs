@@ -11,8 +11,8 @@ use super::entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 use super::told::ToldCall;
 use crate::session::output::CallStatus;
 
-/// The limit of unsent entries.
-const MOST_UNSENT: usize = 400;
+/// The limit of unsent entries. Over it, the older half is left out.
+const MOST_UNSENT: usize = 200;
 /// How many budgets long a prompt may be because of unsent entries.
 const MOST_BUDGETS: usize = 4;
 
@@ -33,9 +33,7 @@ impl History {
     /// Adds a call. Its entry is made when something reads the entries.
     pub(in crate::session) fn push_call(&mut self, call: ToldCall) {
         self.calls.push(call);
-        if self.calls.len() >= MOST_UNSENT {
-            self.settle();
-        }
+        self.limit_unsent();
     }
 
     /// Makes the entries of all calls.
@@ -72,12 +70,19 @@ impl History {
             self.entries.extend(unsent.into_iter().filter(|entry| !entry.shows_observation()));
         }
         self.entries.insert(at.min(self.entries.len()), entry);
-        // Without model requests, as in a plan that a person runs, nothing else shortens it.
-        if self.entries.len() - self.sent > MOST_UNSENT {
-            let until = self.sent + MOST_UNSENT / 2;
-            let sent = self.sent;
-            self.leave_out(|at, _| (sent..until).contains(&at));
+        self.limit_unsent();
+    }
+
+    /// Leaves out the older half of too many unsent entries. Without model requests, as in a plan that a person runs,
+    /// nothing else shortens the history. No entries are made of calls that are left out.
+    fn limit_unsent(&mut self) {
+        if self.entries.len() - self.sent + self.calls.len() <= MOST_UNSENT {
+            return;
         }
+        let (sent, until) = (self.sent, self.entries.len().min(self.sent + MOST_UNSENT / 2));
+        let mut omitted = Omitted::default();
+        self.calls.drain(..MOST_UNSENT / 2 - (until - sent)).for_each(|call| omitted.add_call(&call.entry));
+        self.leave_out(omitted, |at, _| (sent..until).contains(&at));
     }
 
     /// Prepares a request that shows everything so far, within this many characters.
@@ -201,7 +206,7 @@ impl History {
         for takes_lasting in [false, true] {
             let (mut size, first) = (self.size(), self.entries.len() - unshortened);
             let current = self.current_observation();
-            self.leave_out(|at, entry| {
+            self.leave_out(Omitted::default(), |at, entry| {
                 let is_current = at >= current && entry.shows_observation();
                 let goes = at < first && size > target && !is_current && (takes_lasting || !entry.is_lasting());
                 size -= if goes { entry.size } else { 0 };
@@ -210,36 +215,46 @@ impl History {
         }
     }
 
-    /// Removes entries, and notes their number at the beginning.
-    fn leave_out(&mut self, mut goes: impl FnMut(usize, &TranscriptEntry) -> bool) {
-        let (mut count, mut calls) = (0, BTreeMap::new());
+    /// Removes entries, and notes their number at the beginning, beside `omitted` others.
+    fn leave_out(&mut self, mut omitted: Omitted, mut goes: impl FnMut(usize, &TranscriptEntry) -> bool) {
         let (mut kept, mut sent) = (Vec::with_capacity(self.entries.len()), 0);
         for (at, entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
             let is_out = goes(at, &entry);
             match entry.what {
-                TranscriptEvent::LeftOut { count: more, calls: others } => {
-                    count += more;
-                    others.into_iter().for_each(|(name, n)| *calls.entry(name).or_insert(0) += n);
+                TranscriptEvent::LeftOut { count, calls } => {
+                    omitted.count += count;
+                    calls.into_iter().for_each(|(name, n)| *omitted.calls.entry(name).or_insert(0) += n);
                 }
-                what if is_out => {
-                    count += 1;
-                    if let TranscriptEvent::Call(call) = &what
-                        && (call.changes || call.status != CallStatus::Done)
-                    {
-                        *calls.entry(name_and_status(call)).or_insert(0) += 1;
-                    }
-                }
+                TranscriptEvent::Call(call) if is_out => omitted.add_call(&call),
+                _ if is_out => omitted.count += 1,
                 what => {
                     sent += usize::from(at < self.sent);
                     kept.push(TranscriptEntry { what, ..entry });
                 }
             }
         }
+        let Omitted { count, calls } = omitted;
         if count > 0 {
             kept.insert(0, TranscriptEntry::new(0, TranscriptEvent::LeftOut { count, calls }));
             sent += usize::from(self.sent > 0);
         }
         (self.entries, self.sent) = (kept, sent);
+    }
+}
+
+/// What is left of removed entries (see [`TranscriptEvent::LeftOut`]).
+#[derive(Default)]
+struct Omitted {
+    count: usize,
+    calls: BTreeMap<String, usize>,
+}
+
+impl Omitted {
+    fn add_call(&mut self, call: &CallEntry) {
+        self.count += 1;
+        if call.changes || call.status != CallStatus::Done {
+            *self.calls.entry(name_and_status(call)).or_insert(0) += 1;
+        }
     }
 }
 

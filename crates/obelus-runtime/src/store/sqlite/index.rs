@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
 use super::{StoreError, checksum};
 
@@ -182,11 +182,10 @@ impl RecordIndex {
 
     /// Writes all records to the register.
     pub(super) fn register(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let mut insert = connection.prepare_cached("INSERT INTO register (session, seq, place) VALUES (?1, ?2, ?3)")?;
+        let new = "INSERT INTO register (session, seq, place)
+             SELECT session, seq, place FROM record WHERE place > ?1 ORDER BY session, seq";
+        connection.prepare_cached(new)?.execute([self.covered.upto])?;
         for (session, records) in &self.sessions {
-            for (seq, place) in records {
-                insert.execute(params![session, seq, place])?;
-            }
             if let Some((last, _)) = records.last() {
                 set_registered_of(connection, *session, *last)?;
             }

@@ -81,10 +81,10 @@ struct WriteQueue {
     is_closed: bool,
 }
 
-/// How many writes the last commit had, and how long it took.
+/// How many writes the last commit had, with those that came meanwhile, and how long it took.
 #[derive(Clone, Copy, Default)]
 struct LastCommit {
-    writes: usize,
+    writers: usize,
     took: Duration,
 }
 
@@ -207,7 +207,7 @@ impl WriterShared {
                 Err(StoreError::NotWritten("there is a mistake in the program".to_owned()))
             });
             drop(file);
-            last = LastCommit { writes: count, took: began.elapsed() };
+            last = LastCommit { writers: count + self.queue().jobs.len(), took: began.elapsed() };
             self.tell(tells, committed);
         }
         (self.close_reader)();
@@ -254,16 +254,16 @@ impl WriterShared {
         }
     }
 
-    /// Waits for as many writes as the last commit had, but not longer than it took: the same sessions will write again
-    /// soon, and one sync then serves them all. A session that writes alone never waits.
+    /// Waits until half of the sessions that write have written again, but not longer than the last commit took. One
+    /// sync then serves many of them, and the others compute meanwhile. A session that writes alone never waits.
     fn gather<'a>(&self, mut queue: MutexGuard<'a, WriteQueue>, last: LastCommit) -> MutexGuard<'a, WriteQueue> {
-        let end = Instant::now() + last.took.min(MOST_DELAY);
-        while queue.jobs.len() < last.writes && !queue.is_closed {
+        let (writes, end) = (last.writers.div_ceil(2), Instant::now() + last.took.min(MOST_DELAY));
+        while queue.jobs.len() < writes && !queue.is_closed {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            queue.wakes_at = Some(last.writes);
+            queue.wakes_at = Some(writes);
             queue = self.came.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         queue.wakes_at = None;
