@@ -27,7 +27,7 @@ mod simulate;
 mod why;
 
 pub use check::{PolicyFault, PolicyTools};
-pub use consent::{ConsentId, ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
+pub use consent::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
 pub(crate) use consent::{fields_of, hosts, never};
 pub use explain::explain;
 pub(crate) use gate::Mode;
@@ -36,6 +36,7 @@ pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Groundin
 pub use grounding::{Evidence, GroundingRule};
 pub(crate) use last_write::last_write;
 pub use matching::Match;
+pub use obelus_notebook::consent_id::ConsentId;
 pub(crate) use obelus_notebook::dotted::values_at;
 use obelus_notebook::grounding;
 pub use provenance::Place;

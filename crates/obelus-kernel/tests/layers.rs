@@ -17,6 +17,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
             "sent_by",
             "call_fields",
             "money",
+            "consent_id",
             "wording",
             "shorten",
             "fault",

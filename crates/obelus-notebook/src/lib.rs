@@ -18,6 +18,7 @@ pub mod call;
 pub mod call_fields;
 pub mod canonical;
 pub mod compose;
+pub mod consent_id;
 pub mod context;
 pub mod dialect;
 pub mod dotted;

@@ -4,10 +4,8 @@
 //! replaces a person's answer, and only for reasons that a person may answer in advance.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::num::ParseIntError;
-use std::str::FromStr;
 
+use obelus_notebook::consent_id::ConsentId;
 use obelus_notebook::mention::addresses::{Address, addresses};
 use obelus_notebook::mention::text::folded as folded_text;
 use serde::{Deserialize, Serialize};
@@ -94,24 +92,6 @@ pub struct StandingConsent {
     /// How many calls ran by it.
     #[serde(default)]
     pub uses: u32,
-}
-
-/// The id of a standing consent, such as `c1`. People may leave out the letter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConsentId(pub u64);
-
-impl fmt::Display for ConsentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "c{}", self.0)
-    }
-}
-
-impl FromStr for ConsentId {
-    type Err = ParseIntError;
-
-    fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        text.strip_prefix('c').unwrap_or(text).parse().map(Self)
-    }
 }
 
 impl StandingConsent {
