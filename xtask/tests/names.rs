@@ -9,7 +9,7 @@ const MOST_AT_ROOT: usize = 40;
 /// The most names in one of its modules.
 const MOST_IN_MODULE: usize = 40;
 /// The most names of each crate altogether.
-const MOST_OF_CRATE: [(&str, usize); 2] = [("obelus-kernel", 130), ("obelus-runtime", 152)];
+const MOST_OF_CRATE: [(&str, usize); 2] = [("obelus-kernel", 139), ("obelus-runtime", 152)];
 
 /// The files of a crate with `pub use` lines for embedders, each with its module.
 const FILES: [(&str, &[(&str, &str)]); 2] = [
@@ -21,6 +21,7 @@ const FILES: [(&str, &[(&str, &str)]); 2] = [
             ("session.rs", "session"),
             ("session/ids.rs", "session::ids"),
             ("session/plan_graph.rs", "session::plan_graph"),
+            ("session/report_error.rs", "session::report_error"),
         ],
     ),
     ("obelus-runtime", &[("lib.rs", "")]),

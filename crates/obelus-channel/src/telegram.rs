@@ -30,6 +30,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use obelus_kernel::session::QuestionStatus;
 use obelus_runtime::Language;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -40,6 +41,9 @@ use api::{ApiError, Backoff, BotApi};
 pub use config::{ConfigError, TelegramConfig};
 use pace::Pace;
 use state::{BotStateFile, Card};
+
+/// The channel in the names of senders.
+const CHANNEL: &str = "telegram";
 
 /// Why a bot cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -249,7 +253,7 @@ impl Bot {
             Ok(row) => row,
             Err(error) => return (self.tell)(&format!("Telegram: {}: {error}", card.question)),
         };
-        if row.status == "requested" {
+        if row.status == QuestionStatus::Requested {
             return self.refresh_open(token, &card, &row, language).await;
         }
         let (text, keyboard) = card::closed_card(&row, language, |id| self.name_of(id));

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_runtime::{Secret, system_clock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -78,7 +79,7 @@ pub struct Caller {
 impl Caller {
     /// The caller and channel, as journals store them.
     pub fn by(&self, channel: &str) -> String {
-        format!("{channel}:{}", self.name)
+        SentBy::InChannel { channel, name: &self.name }.to_string()
     }
 }
 

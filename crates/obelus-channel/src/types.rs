@@ -16,6 +16,7 @@ mod graph;
 mod past;
 mod state;
 
+use obelus_kernel::session::{About, QuestionStatus};
 use obelus_runtime::people::QuestionView;
 use obelus_runtime::sessions::SessionStatus;
 use serde::{Deserialize, Serialize};
@@ -297,9 +298,11 @@ pub struct QuestionRow {
     /// What it is about in one line.
     pub headline: String,
     /// What it is about: `call`, `plan`, `input` or `in_doubt`.
-    pub about: String,
+    #[cfg_attr(feature = "http", schema(value_type = String))]
+    pub about: About,
     /// `requested` while it waits, else `approved`, `denied`, `answered` or `expired`.
-    pub status: String,
+    #[cfg_attr(feature = "http", schema(value_type = String))]
+    pub status: QuestionStatus,
     /// When it was asked.
     pub requested_at: String,
     /// When it expires.

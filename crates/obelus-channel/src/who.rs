@@ -1,5 +1,6 @@
 //! Who answered, and from where, as text.
 
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_runtime::Language;
 use obelus_words::fill;
 
@@ -14,15 +15,18 @@ pub(crate) fn who(by: &str, language: Language) -> String {
         "mcp" => "MCP".to_owned(),
         other => obelus_kernel::visible(other),
     };
-    match (by, by.split_once(':')) {
-        ("a person at the terminal", _) => bot.at_terminal.to_owned(),
-        ("a person at the command line", _) => bot.at_command_line.to_owned(),
-        ("the user, in conversation", _) => bot.in_conversation.to_owned(),
-        ("the agent, for the user", _) => story.for_the_user.to_owned(),
-        ("the state's file", _) => story.state_file.to_owned(),
-        ("nobody", _) => story.nobody.to_owned(),
-        (_, Some((from, name))) => fill(bot.name_in, &[&obelus_kernel::visible(name), &channel(from)]),
-        (other, None) => obelus_kernel::visible(other),
+    match SentBy::of(by) {
+        SentBy::Terminal => bot.at_terminal.to_owned(),
+        SentBy::CommandLine => bot.at_command_line.to_owned(),
+        SentBy::Conversation => bot.in_conversation.to_owned(),
+        SentBy::AgentForUser => story.for_the_user.to_owned(),
+        SentBy::StateFile => story.state_file.to_owned(),
+        SentBy::Nobody => story.nobody.to_owned(),
+        SentBy::InChannel { channel: from, name } => {
+            fill(bot.name_in, &[&obelus_kernel::visible(name), &channel(from)])
+        }
+        SentBy::ImportOf(source) => fill(story.import_of, &[&obelus_kernel::visible(source)]),
+        SentBy::ForkOf { .. } | SentBy::Call | SentBy::Other(_) => obelus_kernel::visible(by),
     }
 }
 

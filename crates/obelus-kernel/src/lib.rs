@@ -32,6 +32,7 @@ pub use path::Path;
 
 // What can be called.
 pub use call::Call;
+pub use obelus_notebook::call_fields::CallFields;
 pub use tool::{Effect, Tool};
 
 // Time, faults, and words for messages.
@@ -80,4 +81,5 @@ pub mod text {
     pub use obelus_notebook::glob::matches as glob_matches;
     pub use obelus_notebook::message::depth_of_text;
     pub use obelus_notebook::tool::in_language;
+    pub use obelus_notebook::wording::without_position;
 }

@@ -37,6 +37,7 @@ pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Groundin
 pub use grounding::{Evidence, GroundingRule};
 pub(crate) use last_write::last_write;
 pub use matching::Match;
+pub use obelus_notebook::consent_id::ConsentId;
 pub(crate) use obelus_notebook::dotted::values_at;
 use obelus_notebook::grounding;
 pub use provenance::Place;

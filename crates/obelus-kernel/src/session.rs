@@ -74,6 +74,7 @@ mod prompt;
 mod prompt_tail;
 mod redact;
 mod refused;
+pub mod report_error;
 mod results;
 mod rules;
 mod scheduler;
@@ -106,6 +107,17 @@ pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
 pub use transcript::{CallEntry, TranscriptEntry, TranscriptEvent};
 
+/// Who sent an input, as journals name them.
+pub mod sent_by {
+    pub use obelus_notebook::sent_by::SentBy;
+}
+
+/// What a running call asks of a person, in parts.
+pub mod elicitations {
+    pub use super::inbox::ElicitationForm;
+    pub use obelus_notebook::requested::{RequestedField, RequestedKind};
+}
+
 /// The types of the fields of [`Settings`].
 pub mod options {
     pub use super::input::Limit;
@@ -130,6 +142,7 @@ use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
 use pending_words::PendingWords;
+use report_error::ReportError;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
 use task_queue::TaskQueue;
@@ -482,10 +495,6 @@ impl Session {
 }
 
 /// The payload of an error message.
-fn error_data(call: Value, error: Value) -> Value {
+fn error_data(call: Value, error: &ReportError) -> Value {
     json!({"call": call, "error": error})
-}
-
-fn fault_data(fault: &Fault) -> Value {
-    json!({"rule": fault.rule.name(), "message": fault.words()})
 }

@@ -14,6 +14,10 @@ const LAYERS: [(&str, &[&str]); 6] = [
     (
         "values",
         &[
+            "sent_by",
+            "call_fields",
+            "money",
+            "consent_id",
             "wording",
             "shorten",
             "fault",
@@ -33,7 +37,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("memory", &["fold", "origin", "message", "tool", "context"]),
-    ("offer", &["call", "dialect", "compose", "grounding"]),
+    ("offer", &["call", "dialect", "compose", "requested", "grounding"]),
     ("plan", &["plan", "steps"]),
     ("policy", &["policy"]),
     ("session", &["session"]),

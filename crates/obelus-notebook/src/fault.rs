@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// Declares the rules, each with its meaning and its stable name.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $name:literal,)*) => {
@@ -18,6 +21,8 @@ macro_rules! rules {
                     $(Rule::$rule => $name,)*
                 }
             }
+
+            const ALL: &'static [Rule] = &[$(Rule::$rule,)*];
         }
     };
 }
@@ -69,6 +74,20 @@ rules! {
     Del1 = "DEL-1",
 }
 
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<'_, str>::deserialize(from)?;
+        let known = Rule::ALL.iter().find(|rule| rule.name() == name);
+        known.copied().ok_or_else(|| D::Error::custom(format!("there is no rule `{name}`")))
+    }
+}
+
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -88,12 +107,50 @@ pub struct Fault {
     pub field: String,
     /// What is wrong and what would be correct.
     pub text: String,
+    /// What programs need to know besides the text.
+    pub detail: Option<Box<FaultDetail>>,
+}
+
+/// What programs need to know of a fault besides its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultDetail {
+    /// The column of an expression that cannot be parsed, counted from 1.
+    Column(usize),
+    /// The required property that the value in the field lacks.
+    MissingProperty(Box<str>),
 }
 
 impl Fault {
     /// A fault without a position; callers add it.
     pub fn new(rule: Rule, text: impl Into<String>) -> Self {
-        Self { rule, message: None, call: None, field: String::new(), text: text.into() }
+        Self { rule, message: None, call: None, field: String::new(), text: text.into(), detail: None }
+    }
+
+    /// A fault at a column of an expression, counted from 1.
+    pub fn at_column(rule: Rule, column: usize, text: impl fmt::Display) -> Self {
+        let detail = Some(Box::new(FaultDetail::Column(column)));
+        Self { detail, ..Self::new(rule, format!("column {column}: {text}")) }
+    }
+
+    /// A fault because the value in `field` lacks a required property.
+    pub fn missing_property(rule: Rule, name: &str, text: impl Into<String>) -> Self {
+        Self { detail: Some(Box::new(FaultDetail::MissingProperty(name.into()))), ..Self::new(rule, text) }
+    }
+
+    /// The column of an expression that cannot be parsed, counted from 1.
+    pub fn column(&self) -> Option<usize> {
+        match self.detail.as_deref() {
+            Some(FaultDetail::Column(column)) => Some(*column),
+            _ => None,
+        }
+    }
+
+    /// The required property that the value in `field` lacks.
+    pub fn property(&self) -> Option<&str> {
+        match self.detail.as_deref() {
+            Some(FaultDetail::MissingProperty(name)) => Some(name),
+            _ => None,
+        }
     }
 
     /// The text with its field, without rule, message and call.

@@ -11,12 +11,14 @@
 //! |---|---|---|
 //! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
 //! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
-//! | offer | [`call`], [`dialect`], [`compose`], [`grounding`] | calls, a model's answers and their schema, grounding |
+//! | offer | [`call`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls, a model's answers and their schema, grounding |
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;
+pub mod call_fields;
 pub mod canonical;
 pub mod compose;
+pub mod consent_id;
 pub mod context;
 pub mod dialect;
 pub mod dotted;
@@ -28,12 +30,15 @@ pub mod grounding;
 pub mod jq;
 pub mod mention;
 pub mod message;
+pub mod money;
 pub mod names;
 pub mod origin;
 pub mod path;
 pub mod plan;
 pub mod quote;
+pub mod requested;
 pub mod schema;
+pub mod sent_by;
 pub mod shorten;
 pub mod steps;
 pub mod template;

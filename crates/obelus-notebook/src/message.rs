@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::call_fields::CallFields as _;
 use crate::fold::Method;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
@@ -178,7 +179,7 @@ impl Data {
         let by_kind = match &self.output {
             // A result without labels is from a call made elsewhere, and is not trusted.
             Some(output) if self.origins.is_none() => {
-                let name = output.call.get("_tool").and_then(Value::as_str).unwrap_or("unknown");
+                let name = output.call.tool().unwrap_or("unknown");
                 Origin::Tool { name: name.into(), trusted: false }
             }
             Some(_) => return Cow::Borrowed(self.origins.as_ref().unwrap_or(Origins::NONE)),

@@ -8,6 +8,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, Validator};
 use serde_json::{Value, json};
 
+use crate::fault::{Fault, Rule};
 use crate::path::Segment;
 use crate::wording::{closest, short};
 pub(crate) use nulls::without_null_members;
@@ -29,6 +30,16 @@ pub struct Breach {
     pub demand: Value,
     /// What is wrong.
     pub text: String,
+}
+
+impl Breach {
+    /// The breach as a fault without a position.
+    pub fn into_fault(self, rule: Rule) -> Fault {
+        match (self.keyword.as_str(), &self.demand) {
+            ("required", Value::String(name)) => Fault::missing_property(rule, name, self.text),
+            _ => Fault::new(rule, self.text),
+        }
+    }
 }
 
 /// Compiles a schema. A reference to another document is an error; nothing is fetched.

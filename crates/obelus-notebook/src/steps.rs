@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::glob;
+pub use check::StepFault;
 pub use filter::StepFilter;
 
 /// A graph of steps, as in an agent's file.

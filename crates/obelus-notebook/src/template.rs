@@ -194,7 +194,7 @@ fn parse_text(text: &str) -> Result<Template, Fault> {
         let reference = Expr::reference_in(text, start, end)?;
         if end == text.len() {
             let column = text.chars().count() + 1;
-            return Err(Fault::new(Rule::Ctx12, format!("column {column}: expected `}}`, found the end")));
+            return Err(Fault::at_column(Rule::Ctx12, column, "expected `}`, found the end"));
         }
         if !words.is_empty() {
             parts.push(TextPart::Words(std::mem::take(&mut words)));

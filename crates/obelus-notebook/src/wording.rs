@@ -48,9 +48,22 @@ pub fn short(text: &str) -> String {
     }
 }
 
+/// A parser's message on one line, without its position, which messages name in their own form.
+pub fn without_position(message: &str) -> &str {
+    let line = message.lines().next().unwrap_or_default();
+    line.rsplit_once(" at line ").map_or(line, |(words, _)| words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parsers_message_loses_its_position() {
+        let error = serde_json::from_str::<Value>("[1 2]").unwrap_err();
+        assert_eq!(without_position(&error.to_string()), "expected `,` or `]`");
+        assert_eq!(without_position("no place\nand more"), "no place");
+    }
 
     #[test]
     fn an_added_missing_wrong_or_swapped_letter_is_one_mistake() {

@@ -299,8 +299,7 @@ impl Reader<'_> {
             let is_server = |name: &str| read.mcp.contains_key(name) || of_browser == Some(name);
             let is_of_server = |name: &str| name.split_once('.').is_some_and(|(of, _)| is_server(of));
             for fault in graph.check(|name| context.tool(name).is_some() || is_of_server(name)) {
-                let field = fault.split(':').next().unwrap_or_default().to_owned();
-                self.problem(&format!("graph.{field}"), format!("graph.{fault}"));
+                self.problem(&format!("graph.{}", fault.field), format!("graph.{}", fault.text));
             }
         }
         for (kind, filter) in &read.show {

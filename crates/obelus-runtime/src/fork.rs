@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Decision, Input, Outcome, Session};
+use obelus_kernel::session::{CallId, Decision, Input, Outcome, Session};
 use serde_json::Value;
 
 use crate::restore::{RestoreError, advance, replay};
 use crate::store::{Journaled, Record};
 
 /// The results of calls in doubt that people gave in later records of a session, by the id of the call.
-pub(crate) fn given_results(session: &Session, after: &[Record]) -> BTreeMap<String, Value> {
+pub(crate) fn given_results(session: &Session, after: &[Record]) -> BTreeMap<CallId, Value> {
     let given = after.iter().filter_map(|record| match &*record.input {
         Input::Decide { question, decision: Decision::Happened { result }, .. } if !result.is_null() => {
-            let (step, job) = session.question(question)?.calls.first()?.places().next()?;
-            Some((format!("{step}.{job}"), result.clone()))
+            let place = session.question(question)?.calls.first()?.places().next()?;
+            Some((CallId::at(place), result.clone()))
         }
         _ => None,
     });
@@ -31,7 +31,7 @@ pub fn fork(
     id: &str,
     mut before: Vec<Record>,
     after: &[Record],
-    results: &BTreeMap<String, Value>,
+    results: &BTreeMap<CallId, Value>,
     by: &str,
 ) -> Result<Vec<Record>, RestoreError> {
     let now = before.last().map_or(Time::default(), |record| record.at);
@@ -59,7 +59,7 @@ pub fn fork(
             Input::Ended { id: of, outcome } => *of == id && !matches!(outcome, Outcome::Lost { .. }),
             _ => false,
         });
-        match (ended, results.get(&id.to_string())) {
+        match (ended, results.get(&id)) {
             (Some(input), _) => add(input.clone()),
             (None, Some(result)) => add(Input::Ended { id, outcome: Outcome::Value(result.clone()) }),
             // A read can be repeated when the fork is resumed.

@@ -68,6 +68,7 @@ mod fork;
 mod handle;
 mod host;
 mod images;
+mod inbox_id;
 mod iteration_log;
 mod mask;
 mod model;
@@ -117,6 +118,7 @@ pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::{NoEventNumber, StepView};
     pub use crate::host::{Export, ForkForecast, Forked, ForkedCall, HostNews, NewsFeed, Reopened, RulesChange};
+    pub use crate::inbox_id::InboxId;
     pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
     pub use crate::summary::SessionSummary;
@@ -141,7 +143,7 @@ pub mod engine {
     };
     pub use crate::store::check_name;
     pub use crate::store::{
-        AppendError, CheckpointData, DamagedTail, Digest, Durable, Journaled, Record, SessionLock, Snapshot,
+        AppendError, CheckpointData, DamagedTail, Digest, Durable, Holder, Journaled, Record, SessionLock, Snapshot,
     };
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use obelus_kernel::text::without_position;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
@@ -84,8 +85,7 @@ pub(crate) fn from_yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T,
 pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, String) {
     let place = error.location().map(|at| (at.line(), at.column()));
     let words = error.without_snippet().to_string();
-    let line = words.lines().next().unwrap_or_default();
-    let words = match line.rsplit_once(" at line ").map_or(line, |(words, _)| words) {
+    let words = match without_position(&words) {
         "recursion limit exceeded" => "nested too deep".to_owned(),
         words => match words.strip_prefix("duplicate mapping key: ") {
             Some(rest) => {

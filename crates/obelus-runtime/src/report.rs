@@ -1,5 +1,7 @@
 //! The report of a turn for the user: a numbered plan with the result of each step.
 
+use obelus_kernel::CallFields as _;
+use obelus_kernel::session::report_error::Lack;
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session, TurnEnd};
 use obelus_kernel::visible;
 use serde_json::Value;
@@ -25,7 +27,7 @@ pub fn render_report(session: &Session, reply: &Reply, language: Language) -> St
 /// The steps of the turn with their outcomes. A turn that only read has none: its answer shows the result.
 fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
     let is_read = |report: &CallReport| {
-        let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+        let tool = report.call.tool().and_then(|name| session.context().tool(name));
         report.status == CallStatus::Done && tool.is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
     };
     if reply.ends == TurnEnd::Output && reply.calls.iter().all(is_read) {
@@ -38,7 +40,7 @@ fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
 /// The calls of the turn that were refused, denied, failed or skipped.
 pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
     let is_quiet = |report: &CallReport| {
-        let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+        let tool = report.call.tool().and_then(|name| session.context().tool(name));
         tool.is_some_and(|tool| tool.is_quiet())
     };
     let is_undone = |report: &&CallReport| {
@@ -62,15 +64,13 @@ fn line(report: &CallReport, session: &Session, language: Language) -> String {
 
 /// Why a call could not begin, in the user's language: a missing tool or missing data.
 pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
-    let message = report.error.as_ref()?["message"].as_str()?;
-    let tool = report.call["_tool"].as_str().unwrap_or_default();
+    let error = report.error.as_deref()?;
+    let tool = report.call.tool_name();
     if session.context().tool(tool).is_none() {
         return Some(language.words().steps.no_tool.to_owned());
     }
-    let (before, _) = message.split_once(" is a required property")?;
-    let name = before.rsplit(' ').next().unwrap_or_default().trim_matches('"');
-    let place = before.rsplit_once(' ').map(|(place, _)| place.trim_matches(['`', ':', ' '])).unwrap_or_default();
-    let whole = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    let Some(Lack::Property { field, name }) = &error.lacks else { return None };
+    let whole = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
     let missing = match session.label_of(tool, &whole, Some(language.code())) {
         Some(label) => format!("{label} ({name})"),
         None => whole,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use obelus_kernel::session::Settings;
+use obelus_kernel::text::without_position;
 use obelus_kernel::{Context, Fault, closest};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -75,7 +76,7 @@ pub fn read_document(path: &Path, text: &str) -> Result<Value, RequestError> {
 
 fn not_json(path: &Path, error: &serde_json::Error) -> RequestError {
     let words = error.to_string();
-    let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
+    let words = without_position(&words);
     // An unexpected end is reported at column 0.
     let place = Some((error.line() as u64, error.column().max(1) as u64));
     RequestError::Syntax { path: path.to_owned(), place, words: format!("not JSON: {words}") }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use obelus_kernel::session::Session;
+use obelus_kernel::text::without_position;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -201,9 +202,7 @@ impl StateFile {
         let file = self.path.display();
         let found: Value = serde_json::from_slice(bytes).map_err(|error| {
             let place = format!("{file}:{}:{}", error.line(), error.column());
-            let words = error.to_string();
-            let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words).to_owned();
-            (place, words)
+            (place, without_position(&error.to_string()).to_owned())
         })?;
         let current = session.state();
         if found == current {

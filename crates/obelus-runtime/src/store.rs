@@ -27,7 +27,7 @@ use crate::summary::SessionSummary;
 pub use error::{AppendError, StoreError};
 pub use memory::MemoryStore;
 pub use record::{CheckpointData, DamagedTail, Digest, InboxRow, InputId, Journaled, Record, SessionRow, Snapshot};
-pub use sqlite::SqliteStore;
+pub use sqlite::{Holder, SqliteStore};
 
 /// Completes when records are durable, with the number of the last one; or with an error.
 pub type Durable = Pin<Box<dyn Future<Output = Result<u64, AppendError>> + Send>>;

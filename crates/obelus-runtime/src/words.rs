@@ -4,12 +4,13 @@ mod consents;
 mod misfits;
 mod reasons;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::options::Limit;
+use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Misfit, Refused, Reply, TurnEnd};
-use obelus_kernel::visible;
+use obelus_kernel::{Rule, visible};
 pub use obelus_words::Language;
 pub(crate) use obelus_words::fill;
-use serde_json::Value;
 
 pub use consents::{consent_in_words, never_in_words, terms_in_words};
 pub use reasons::{ToolNames, explained_reason, refusal_in_words};
@@ -157,15 +158,14 @@ fn listed(title: &str, calls: &[CallReport], status: CallStatus, language: Langu
 
 /// A call's report on one line: the tool and the error.
 fn one_line(report: &CallReport, language: Language) -> String {
-    let tool = visible(report.call["_tool"].as_str().unwrap_or("?"));
+    let tool = visible(report.call.tool().unwrap_or("?"));
     let error = report.error.as_ref().map(|error| error_words(error, language)).unwrap_or_default();
     if error.is_empty() { tool } else { format!("{tool} ({error})") }
 }
 
 /// An error of a report or a message as text: its code and message.
-pub fn error_words(error: &Value, language: Language) -> String {
-    let text = |name: &str| error[name].as_str().unwrap_or_default();
-    let code = if text("rule").is_empty() { text("code") } else { text("rule") };
+pub fn error_words(error: &ReportError, language: Language) -> String {
+    let code = error.rule.map(Rule::name).or(error.code.as_deref()).unwrap_or_default();
     match (code, message_in_words(error, language)) {
         ("", message) => visible(&message),
         (code, message) => visible(&format!("{code}: {message}")),
@@ -173,8 +173,8 @@ pub fn error_words(error: &Value, language: Language) -> String {
 }
 
 /// The same with the code after the message.
-pub fn failure_in_words(error: &Value, language: Language) -> String {
-    match (message_in_words(error, language).as_str(), error["code"].as_str().unwrap_or_default()) {
+pub fn failure_in_words(error: &ReportError, language: Language) -> String {
+    match (message_in_words(error, language).as_str(), error.code.as_deref().unwrap_or_default()) {
         ("", code) => visible(code),
         (message, "") => visible(message),
         (message, code) => visible(&format!("{message} ({code})")),
@@ -183,16 +183,16 @@ pub fn failure_in_words(error: &Value, language: Language) -> String {
 
 /// The message of an error. Activities write English for the model; other readers get the meaning of the code, if it
 /// is known.
-fn message_in_words(error: &Value, language: Language) -> String {
-    let message = error["message"].as_str().unwrap_or_default();
+fn message_in_words(error: &ReportError, language: Language) -> String {
+    let message = error.message.as_str();
     if language == Language::English || message.is_empty() || Language::of(message) == language {
         return message.to_owned();
     }
     // Messages of the policy and reasons of a person's denial are already in the user's language, or were written by a
     // person.
-    let known = error["code"].as_str().and_then(|code| obelus_words::failure(code, language));
-    let misplaced =
-        error["rule"].as_str().filter(|rule| !rule.starts_with("POL")).map(|_| language.words().steps.wrong_call);
+    let known = error.code.as_deref().and_then(|code| obelus_words::failure(code, language));
+    let is_by_policy = |rule: &Rule| matches!(rule, Rule::Pol1 | Rule::Pol2);
+    let misplaced = error.rule.filter(|rule| !is_by_policy(rule)).map(|_| language.words().steps.wrong_call);
     known.or(misplaced.map(str::to_owned)).unwrap_or_else(|| message.to_owned())
 }
 

@@ -1,6 +1,7 @@
 //! The input of a run: messages, decisions, or an earlier checkpoint.
 
 use obelus_kernel::session::Refused;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_runtime::{EventNumber, HostError, StoreError, system_clock};
 use serde_json::Value;
 
@@ -264,8 +265,7 @@ async fn resume(
 async fn is_paused_fork(app: &App, session: &str) -> Result<bool, ChannelError> {
     match app.service().read(session, |session| session.paused().map(str::to_owned)).await? {
         None => Ok(false),
-        // The host uses this name for the pause of a fork. Names of people begin with their channel.
-        Some(by) if by.starts_with("the fork of `") => Ok(true),
+        Some(by) if matches!(SentBy::of(&by), SentBy::ForkOf { .. }) => Ok(true),
         Some(by) => {
             Err(Refused::new("paused", format!("the session is paused by {by}: a person must resume it")).into())
         }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply, TurnEnd};
 use obelus_runtime::{EventBody, SessionEvent};
@@ -103,7 +104,7 @@ impl Fold {
             EventBody::QuestionDecided { .. } | EventBody::Resumed { .. } => self.begin(event, false),
             EventBody::AgentSaid { text } => added.push(self.text(text)),
             EventBody::CallBegan { id, call, attempt: 1, .. } => {
-                let name = call["_tool"].as_str().unwrap_or_default().to_owned();
+                let name = call.tool_name().to_owned();
                 added.push(self.proposal(&id.to_string(), &name, call));
                 self.tools.insert(id.to_string(), name);
             }

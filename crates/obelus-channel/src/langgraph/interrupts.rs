@@ -1,5 +1,7 @@
 //! Questions as interrupts, and decisions as answers.
 
+use obelus_kernel::CallFields as _;
+use obelus_kernel::session::About;
 use obelus_kernel::session::Refused;
 use serde_json::{Map, Value, json};
 
@@ -12,14 +14,14 @@ use crate::types::{AnswerBody, QuestionRow};
 pub(super) fn interrupt(question: &QuestionRow) -> Value {
     let allowed = allowed(question);
     let (mut requests, mut configs) = (Vec::new(), Vec::new());
-    if question.about == "input" {
+    if question.about == About::Input {
         requests.push(json!({"name": "input", "args": {}, "description": question.text}));
         configs.push(json!({"action_name": "input", "allowed_decisions": allowed}));
     } else {
         let open = open_calls(question);
         for &index in &open {
             let call = &question.calls[index];
-            let name = call["_tool"].as_str().unwrap_or_default();
+            let name = call.tool_name();
             let title = question.view.calls.get(index).map_or(name, |call| call.title.as_str());
             let description = if open.len() == 1 { question.text.as_str() } else { title };
             requests.push(json!({"name": name, "args": args_of(call), "description": description}));
@@ -70,7 +72,7 @@ fn of_question(question: &QuestionRow, resume: &Value) -> Result<Vec<Answer>, Ch
     let bodies = match resume.get("decisions") {
         Some(Value::Array(decisions)) => of_decisions(question, decisions)?,
         Some(_) => return Err(bad("`decisions` is a list")),
-        None if question.about == "input" => vec![AnswerBody::Value { value: resume.clone() }],
+        None if question.about == About::Input => vec![AnswerBody::Value { value: resume.clone() }],
         None => return Err(bad("send {decisions: [{type: approve | edit | reject | respond, ...}]}")),
     };
     // The digest changes after the first answer; what was shown has been checked by then.
@@ -81,7 +83,7 @@ fn of_question(question: &QuestionRow, resume: &Value) -> Result<Vec<Answer>, Ch
 
 fn of_decisions(question: &QuestionRow, decisions: &[Value]) -> Result<Vec<AnswerBody>, ChannelError> {
     let open = open_calls(question);
-    let wanted = if question.about == "input" { 1 } else { open.len() };
+    let wanted = if question.about == About::Input { 1 } else { open.len() };
     if decisions.len() != wanted {
         return Err(bad(&format!("there are {wanted} actions to decide about, and {} decisions", decisions.len())));
     }
@@ -106,7 +108,7 @@ fn of_decisions(question: &QuestionRow, decisions: &[Value]) -> Result<Vec<Answe
             },
         }
     }
-    if question.about == "plan" {
+    if question.about == About::Plan {
         // What is rejected is left out of the plan.
         return Ok(vec![match denied.into_iter().next() {
             Some((reason, _)) if approved.is_empty() => AnswerBody::Deny { reason, only: None },
@@ -123,9 +125,9 @@ fn of_decisions(question: &QuestionRow, decisions: &[Value]) -> Result<Vec<Answe
 
 fn of_one(question: &QuestionRow, index: usize, decision: &Value) -> Result<AnswerBody, ChannelError> {
     let text = message_of(decision);
-    Ok(match (decision["type"].as_str().unwrap_or_default(), question.about.as_str()) {
-        ("respond", "input") => AnswerBody::Value { value: value_of(text, question.schema.as_ref()) },
-        ("respond", "in_doubt") => match text.as_str() {
+    Ok(match (decision["type"].as_str().unwrap_or_default(), question.about) {
+        ("respond", About::Input) => AnswerBody::Value { value: value_of(text, question.schema.as_ref()) },
+        ("respond", About::InDoubt) => match text.as_str() {
             "happened" => AnswerBody::Happened { result: Value::Null },
             "did_not" => AnswerBody::DidNot,
             _ => return Err(bad("say `happened` or `did_not`")),
@@ -138,7 +140,7 @@ fn of_one(question: &QuestionRow, index: usize, decision: &Value) -> Result<Answ
 
 /// The parameters that a person changed. Removing one is not possible and an error.
 fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
-    let name = call["_tool"].as_str().unwrap_or_default();
+    let name = call.tool_name();
     let args = edited["args"].as_object().ok_or_else(|| bad("`edited_action` is {name, args}"))?;
     if edited["name"].as_str().is_some_and(|other| other != name) {
         return Err(bad(&format!("the action is `{name}`: it cannot be replaced by another one")));
@@ -171,14 +173,14 @@ fn message_of(decision: &Value) -> String {
 }
 
 fn allowed(question: &QuestionRow) -> Vec<&'static str> {
-    match question.about.as_str() {
-        "input" => vec!["respond", "reject"],
-        "in_doubt" => vec!["respond"],
-        "call" if open_calls(question).len() == 1 && question.calls.len() == 1 => {
+    match question.about {
+        About::Input => vec!["respond", "reject"],
+        About::InDoubt => vec!["respond"],
+        About::Call if open_calls(question).len() == 1 && question.calls.len() == 1 => {
             vec!["approve", "edit", "reject", "respond"]
         }
-        "call" => vec!["approve", "reject", "respond"],
-        _ => vec!["approve", "reject"],
+        About::Call => vec!["approve", "reject", "respond"],
+        About::Plan => vec!["approve", "reject"],
     }
 }
 
@@ -220,8 +222,8 @@ mod tests {
             session: "s".to_owned(),
             agent: String::new(),
             headline: String::new(),
-            about: "call".to_owned(),
-            status: "requested".to_owned(),
+            about: question.about,
+            status: question.status,
             requested_at: String::new(),
             expires_at: String::new(),
             answers: Vec::new(),
@@ -271,7 +273,7 @@ mod tests {
 
     #[test]
     fn rejected_calls_are_left_out_of_a_plan_and_a_plan_without_calls_is_denied() {
-        let plan = || QuestionRow { about: "plan".to_owned(), ..question(&[("Anna", None), ("Boris", None)]) };
+        let plan = || QuestionRow { about: About::Plan, ..question(&[("Anna", None), ("Boris", None)]) };
         let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "no"}));
         let one = |decisions| bodies(plan(), decisions).and_then(|bodies| <[AnswerBody; 1]>::try_from(bodies).ok());
         assert_eq!(one(json!([no, yes])), Some([AnswerBody::Approve { only: Some(vec![1]) }]));

@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use obelus_kernel::session::About;
 use serde_json::{Value, json};
 
 use crate::ChannelError;
@@ -24,10 +25,12 @@ pub(super) struct ElicitedAnswer {
 /// A result that asks the person.
 pub(super) fn ask(question: &QuestionRow) -> Value {
     let choice = |names: [&str; 2]| json!({"type": "string", "enum": names});
-    let (properties, required) = match question.about.as_str() {
-        "input" => (json!({"value": {"type": "string"}}), "value"),
-        "in_doubt" => (json!({"decision": choice(["happened", "did_not"])}), "decision"),
-        _ => (json!({"decision": choice(["approve", "deny"]), "reason": {"type": "string"}}), "decision"),
+    let (properties, required) = match question.about {
+        About::Input => (json!({"value": {"type": "string"}}), "value"),
+        About::InDoubt => (json!({"decision": choice(["happened", "did_not"])}), "decision"),
+        About::Call | About::Plan => {
+            (json!({"decision": choice(["approve", "deny"]), "reason": {"type": "string"}}), "decision")
+        }
     };
     let schema = json!({"type": "object", "properties": properties, "required": [required]});
     let params = json!({"mode": "form", "message": question.text, "requestedSchema": schema});

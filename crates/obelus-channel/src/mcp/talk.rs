@@ -1,5 +1,6 @@
 //! Messages to an agent and their results.
 
+use obelus_runtime::sessions::InboxId;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ pub(super) async fn go_on(
     client: &Client,
 ) -> Result<ToolAnswer, ChannelError> {
     access.needs(Role::Operator)?;
-    let session = given.question.split(':').next().unwrap_or_default();
+    let session = InboxId::parse(&given.question).map_or("", |id| id.session);
     match &given.answer {
         // The question stays in the inbox.
         None => Ok(ToolAnswer::Result(self::session(app, access, session).await?)),

@@ -1,5 +1,6 @@
 //! The tools.
 
+use obelus_kernel::session::QuestionStatus;
 use obelus_runtime::Language;
 use serde_json::{Map, Value, json};
 
@@ -167,7 +168,7 @@ async fn decide(
     let answer = answer_of(args)?;
     let question = app.service().question(id, access.language).await?;
     let is_plain = matches!(answer, AnswerBody::Approve { .. } | AnswerBody::Deny { .. });
-    if client.can_elicit && is_plain && question.status == "requested" && question.digest == digest {
+    if client.can_elicit && is_plain && question.status == QuestionStatus::Requested && question.digest == digest {
         return Ok(ToolAnswer::Asks(ask::ask(&question)));
     }
     app.service().answer(id, answer, &access.caller.by(CHANNEL), Some(digest), access.input_id()).await?;

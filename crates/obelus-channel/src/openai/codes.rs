@@ -3,6 +3,7 @@
 //!
 //! A code is derived from the question and its digest: it is valid once, and only for what was shown.
 
+use obelus_kernel::session::About;
 use obelus_runtime::Language;
 use obelus_words::fill;
 use serde_json::Value;
@@ -32,10 +33,10 @@ fn signs(text: &str) -> String {
 /// A question with the texts that answer it.
 pub(super) fn shown(question: &QuestionRow, language: Language) -> String {
     let (words, code) = (&language.words().codes, code_of(question));
-    let how = match question.about.as_str() {
-        "input" => fill(words.value, &[&code]),
-        "in_doubt" => fill(words.in_doubt, &[&code, &code]),
-        _ => fill(words.decide, &[&code, &code]),
+    let how = match question.about {
+        About::Input => fill(words.value, &[&code]),
+        About::InDoubt => fill(words.in_doubt, &[&code, &code]),
+        About::Call | About::Plan => fill(words.decide, &[&code, &code]),
     };
     format!("{}\n\n{how}", question.text)
 }

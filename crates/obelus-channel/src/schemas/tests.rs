@@ -48,7 +48,8 @@ fn reply() -> Reply {
 fn all(session: &Session, question: &Question) -> Vec<EventBody> {
     let (by, text) = ("api:anna".to_owned(), "words".to_owned());
     let (call, id) = (Arc::new(json!({"_tool": "t"})), "0.0".parse().unwrap());
-    let report = CallReport { place: (0, 1), call: call.clone(), status: CallStatus::Failed, error: Some(json!({})) };
+    let report =
+        CallReport { place: (0, 1), call: call.clone(), status: CallStatus::Failed, error: Some(Box::default()) };
     let headline = session.call_headline(&call);
     let step = StepView { place: (0, 1), report, headline, lacks: Some(text.clone()), consent: Some(1) };
     let asked = || Box::new(question.clone());

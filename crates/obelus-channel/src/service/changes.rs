@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use obelus_kernel::session::{Decision, QuestionId};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::sessions::{HostNews, NewsFeed, SessionStatus};
 use obelus_runtime::{EventBody, Language, SessionEvent};
 
@@ -58,7 +59,7 @@ impl Changes {
     }
 
     async fn hear(&mut self, session: &Arc<str>, event: &SessionEvent) {
-        let (id, whole) = (session.to_string(), |question: &QuestionId| format!("{session}:{question}"));
+        let (id, whole) = (session.to_string(), |question: &QuestionId| InboxId::new(session, question).to_string());
         let change = match &event.body {
             EventBody::QuestionAsked { question } => {
                 let question = whole(&question.id);

@@ -1,5 +1,6 @@
 //! Questions that were decided: what was decided, by whom, when, and the values as they were shown.
 
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Decision, Question, QuestionStatus};
 use obelus_runtime::people::QuestionView;
 use obelus_runtime::{EventBody, EventNumber, Language};
@@ -19,7 +20,7 @@ impl Service {
         mut row: QuestionRow,
         wanted: Option<Language>,
     ) -> Result<QuestionRow, ChannelError> {
-        if row.status == "requested" || row.status == "expired" {
+        if matches!(row.status, QuestionStatus::Requested | QuestionStatus::Expired) {
             return Ok(row);
         }
         let (session, number) = parts(&row.id)?;
@@ -45,7 +46,7 @@ impl Service {
         let Some((name, edited)) = found.await? else { return Ok(row) };
         row.decision = Some(name.to_owned());
         let view = edited.unwrap_or_else(|| row.view.clone());
-        let head = head_of(&row.status, name, &row, view.language).unwrap_or_else(|| row.view.head.clone());
+        let head = head_of(row.status, name, &row, view.language).unwrap_or_else(|| row.view.head.clone());
         row.view = QuestionView { head, answers: Vec::new(), ..view };
         row.text = text_of(&row.view);
         Ok(row)
@@ -58,24 +59,24 @@ pub(super) fn decided_head(question: &Question, decision: Option<&str>, language
         return None;
     }
     let at = question.decided_at.unwrap_or(question.expires_at).to_string();
-    Some(head(question.status.name(), decision, question.by.as_deref(), &at, language))
+    Some(head(question.status, decision, question.by.as_deref(), &at, language))
 }
 
-fn head_of(status: &str, decision: &str, row: &QuestionRow, language: Language) -> Option<String> {
+fn head_of(status: QuestionStatus, decision: &str, row: &QuestionRow, language: Language) -> Option<String> {
     Some(head(status, Some(decision), row.by.as_deref(), row.decided_at.as_deref()?, language))
 }
 
-fn head(status: &str, decision: Option<&str>, by: Option<&str>, at: &str, language: Language) -> String {
+fn head(status: QuestionStatus, decision: Option<&str>, by: Option<&str>, at: &str, language: Language) -> String {
     let words = &language.words().questions;
     let phrase = match (status, decision) {
-        ("approved", Some("edit")) => words.was_edited,
-        ("approved", Some("consent")) => words.was_consented,
-        ("approved", _) => words.was_approved,
-        ("denied", _) => words.was_denied,
-        ("expired", _) => words.was_expired,
+        (QuestionStatus::Approved, Some("edit")) => words.was_edited,
+        (QuestionStatus::Approved, Some("consent")) => words.was_consented,
+        (QuestionStatus::Approved, _) => words.was_approved,
+        (QuestionStatus::Denied, _) => words.was_denied,
+        (QuestionStatus::Expired, _) => words.was_expired,
         _ => words.was_answered,
     };
-    fill(phrase, &[&who(by.unwrap_or("nobody"), language), at])
+    fill(phrase, &[&who(by.unwrap_or(SentBy::NOBODY), language), at])
 }
 
 #[cfg(test)]
@@ -85,9 +86,12 @@ mod tests {
     #[test]
     fn the_header_of_a_question_shows_the_decision() {
         let of = |status, decision| head(status, decision, Some("api:anna"), "2026-01-01T00:00:00Z", Language::English);
-        assert_eq!(of("approved", Some("edit")), "Approved with changes (anna in API, 2026-01-01T00:00:00Z)");
-        assert_eq!(of("approved", None), "Approved (anna in API, 2026-01-01T00:00:00Z)");
-        assert_eq!(of("denied", Some("deny")), "Denied (anna in API, 2026-01-01T00:00:00Z)");
-        assert_eq!(of("answered", Some("value")), "Answered (anna in API, 2026-01-01T00:00:00Z)");
+        assert_eq!(
+            of(QuestionStatus::Approved, Some("edit")),
+            "Approved with changes (anna in API, 2026-01-01T00:00:00Z)"
+        );
+        assert_eq!(of(QuestionStatus::Approved, None), "Approved (anna in API, 2026-01-01T00:00:00Z)");
+        assert_eq!(of(QuestionStatus::Denied, Some("deny")), "Denied (anna in API, 2026-01-01T00:00:00Z)");
+        assert_eq!(of(QuestionStatus::Answered, Some("value")), "Answered (anna in API, 2026-01-01T00:00:00Z)");
     }
 }

@@ -1,5 +1,6 @@
 //! What a fork would do.
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Effect;
 use obelus_kernel::session::{Outcome, Session};
 use obelus_runtime::Language;
@@ -45,14 +46,14 @@ impl Service {
 /// Calls for people, with or without reads.
 fn views(session: &Session, calls: &[ForkedCall], language: Language, with_reads: bool) -> Vec<ForkedCallView> {
     let effect = |call: &ForkedCall| {
-        let tool = call.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+        let tool = call.call.tool().and_then(|name| session.context().tool(name));
         tool.map(|tool| tool.effect)
     };
     let is_told = |call: &&ForkedCall| with_reads || effect(call) != Some(Effect::Read);
     let view = |call: &ForkedCall| ForkedCallView {
         id: call.id.to_string(),
         headline: session.call_headline_in(&call.call, Some(language.code())),
-        tool: call.call["_tool"].as_str().unwrap_or_default().to_owned(),
+        tool: call.call.tool_name().to_owned(),
         effect: effect(call).map(|effect| effect.name().to_owned()),
         record: call.record,
         at: call.at.to_string(),

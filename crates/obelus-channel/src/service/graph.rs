@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::memory::{Origin, Origins};
+use obelus_kernel::session::CallId;
 use obelus_kernel::session::plan_graph::{PlanGraph, PlannedCall, ValueFlow};
 use obelus_kernel::session::{About, AskedCall, CallStatus, Question, Session};
 use obelus_kernel::steps::{StepFilter, StepNode, Steps};
 use obelus_runtime::Language;
 use obelus_runtime::people::{StepLine, Titles, failure_in_words};
+use obelus_runtime::sessions::InboxId;
 use serde_json::{Map, Value};
 
 use super::{Service, check_id};
@@ -65,12 +68,12 @@ struct PlanViewBuilder<'a> {
 impl<'a> PlanViewBuilder<'a> {
     fn of(session: &'a Session, id: &'a str, language: Language) -> Self {
         let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
-        let whole = |question: &Question| format!("{id}:{}", question.id);
+        let whole = |question: &Question| InboxId::new(id, &question.id).to_string();
         let plan_question = open.iter().find(|question| question.about == About::Plan).map(whole);
         let mut questions = BTreeMap::new();
         for question in &open {
             // A delegate's question belongs to the call that it carries out.
-            let of_delegate = question.id.to_string().split_once('/').and_then(|(job, _)| place_of(job));
+            let of_delegate = question.id.delegate_place();
             let waiting = question.calls.iter().filter(|asked| asked.decided.is_none());
             let own = waiting.flat_map(AskedCall::places).filter(|_| of_delegate.is_none());
             questions.extend(of_delegate.into_iter().chain(own).map(|place| (place, whole(question))));
@@ -88,7 +91,7 @@ impl<'a> PlanViewBuilder<'a> {
 
     fn node(&self, planned: &PlannedCall, id: String) -> PlanNodeView {
         let PlannedCall { report, is_only_planned, proposed, writes } = planned;
-        let tool = report.call["_tool"].as_str().unwrap_or_default();
+        let tool = report.call.tool_name();
         let question = match is_only_planned {
             true => self.plan_question.clone().filter(|_| report.status == CallStatus::Waiting),
             false => self.questions.get(&report.place).cloned(),
@@ -112,7 +115,7 @@ impl<'a> PlanViewBuilder<'a> {
             question,
             writes: writes.iter().map(ToString::to_string).collect(),
             error_words: report.error.as_ref().map(|error| failure_in_words(error, self.language)),
-            error: report.error.clone(),
+            error: report.error.as_ref().map(|error| serde_json::json!(error)),
             lacks,
             result: result.map(|value| cut(&value).0),
             consent: consent.map(obelus_kernel::policy::StandingConsent::id),
@@ -132,7 +135,7 @@ impl<'a> PlanViewBuilder<'a> {
             (Some(value), is_cut)
         });
         let writer = match feeder {
-            Some(feeder) => feeder.report.call["_tool"].as_str().map(|tool| self.by_tool(tool)),
+            Some(feeder) => feeder.report.call.tool().map(|tool| self.by_tool(tool)),
             None => writer_of(&origins, &self.titles),
         };
         PlanEdgeView {
@@ -155,14 +158,8 @@ impl<'a> PlanViewBuilder<'a> {
 fn id_of(index: usize, call: &PlannedCall) -> String {
     match call.is_only_planned {
         true => format!("p{index}"),
-        false => format!("{}.{}", call.report.place.0, call.report.place.1),
+        false => CallId::at(call.report.place).to_string(),
     }
-}
-
-/// The place of a call, by its id.
-fn place_of(id: &str) -> Option<(u32, u32)> {
-    let (step, job) = id.split_once('.')?;
-    Some((step.parse().ok()?, job.parse().ok()?))
 }
 
 /// The parameters of a call, without those for the engine.

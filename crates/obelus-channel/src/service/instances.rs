@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Path;
+use obelus_kernel::session::CallId;
+use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{CallReport, CallStatus, Outcome, Session};
 use obelus_runtime::people::failure_in_words;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
-use serde_json::Value;
 
 use super::{Service, check_id};
 use crate::ChannelError;
@@ -52,7 +54,7 @@ fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> V
         match &event.body {
             EventBody::UserSaid { .. } => turn += 1,
             EventBody::CallBegan { id, call, .. } => {
-                let (Some(place), Some(name)) = (id.place(), instance_of(call)) else { continue };
+                let (Some(place), Some(name)) = (id.place(), call.instance()) else { continue };
                 let (of_turn, calls) = earlier.entry(name.to_owned()).or_default();
                 if *of_turn != turn {
                     (*of_turn, *calls) = (turn, TurnCalls::new());
@@ -66,7 +68,7 @@ fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> V
                 let calls = place.and_then(|(place, name)| earlier.get_mut(name)?.1.get_mut(&place));
                 if let Some(report) = calls {
                     (report.status, report.error) = match outcome {
-                        Outcome::Error(error) => (CallStatus::Failed, serde_json::to_value(error).ok()),
+                        Outcome::Error(error) => (CallStatus::Failed, Some(Box::new(ReportError::from(error)))),
                         Outcome::Lost { .. } => (CallStatus::Waiting, None),
                         _ => (CallStatus::Done, None),
                     };
@@ -75,21 +77,17 @@ fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> V
             _ => {}
         }
     }
-    for name in reports.iter().filter_map(|report| instance_of(&report.call)) {
+    for name in reports.iter().filter_map(|report| report.call.instance()) {
         earlier.remove(name);
     }
     reports.extend(earlier.into_values().flat_map(|(_, calls)| calls.into_values()));
     reports
 }
 
-fn instance_of(call: &Value) -> Option<&str> {
-    call.get("_instance").and_then(Value::as_str)
-}
-
 fn list(session: &Session, reports: &[CallReport], filter: &InstanceFilter, language: Language) -> InstanceList {
     let mut calls: BTreeMap<&str, Vec<&CallReport>> = BTreeMap::new();
     for report in reports {
-        if let Some(name) = instance_of(&report.call) {
+        if let Some(name) = report.call.instance() {
             calls.entry(name).or_default().push(report);
         }
     }
@@ -128,7 +126,7 @@ fn list(session: &Session, reports: &[CallReport], filter: &InstanceFilter, lang
 fn row(session: &Session, name: &str, calls: &[&CallReport], language: Language) -> InstanceRow {
     let (code, error) = failed_of(calls).map(|report| error_of(report, language)).unzip();
     let call = |report: &&CallReport| InstanceCall {
-        id: format!("{}.{}", report.place.0, report.place.1),
+        id: CallId::at(report.place).to_string(),
         headline: session.call_headline_in(&report.call, Some(language.code())),
         status: report.status.name().to_owned(),
     };
@@ -169,7 +167,7 @@ fn failed_of<'a>(calls: &[&'a CallReport]) -> Option<&'a CallReport> {
 
 /// The code and text of an error.
 fn error_of(report: &CallReport, language: Language) -> (String, String) {
-    let error = report.error.as_ref().unwrap_or(&Value::Null);
-    let code = error["code"].as_str().or_else(|| error["rule"].as_str()).unwrap_or("error");
-    (code.to_owned(), failure_in_words(error, language))
+    let error = report.error.as_deref();
+    let code = error.and_then(ReportError::code_or_rule).unwrap_or("error");
+    (code.to_owned(), error.map(|error| failure_in_words(error, language)).unwrap_or_default())
 }

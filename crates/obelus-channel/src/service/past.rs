@@ -2,6 +2,7 @@
 
 use obelus_kernel::session::Input;
 use obelus_runtime::engine::Record;
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{EventNumber, HostError, SessionEvent, SessionHandle, SessionSpec, StoreError, Subscription};
 use serde_json::Value;
 
@@ -144,7 +145,7 @@ impl Service {
 /// An event for clients. It also has the ids by which its questions are answered.
 pub(crate) fn event_value(session: &str, event: &SessionEvent) -> Value {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
-    let whole = |id: &Value| id.as_str().map(|id| Value::from(format!("{session}:{id}")));
+    let whole = |id: &Value| Some(Value::from(InboxId::new(session, &id.as_str()?.parse().ok()?).to_string()));
     let question = whole(&value["question"]).or_else(|| whole(value["question"].get("id")?));
     let waiting = value["reply"]["waiting"].as_array().map(|all| all.iter().filter_map(whole).collect::<Vec<_>>());
     if let Some(question) = question {

@@ -1,5 +1,6 @@
 //! Checks whether records have changed since a question was asked.
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Change, Session, quoted_value};
 use obelus_runtime::people::Titles;
 use obelus_runtime::{Language, system_clock};
@@ -28,7 +29,7 @@ impl Service {
                 let is_same = |shown: &&Change| shown.call == now.call && shown.field == now.field;
                 let shown = question.changes.iter().find(is_same)?;
                 (shown.before != now.before).then(|| {
-                    let tool = question.calls.get(now.call).and_then(|asked| asked.call["_tool"].as_str());
+                    let tool = question.calls.get(now.call).and_then(|asked| asked.call.tool());
                     row(now, shown, tool.unwrap_or_default(), &titles, language)
                 })
             };

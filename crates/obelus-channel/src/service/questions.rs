@@ -4,6 +4,7 @@ use obelus_kernel::Time;
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, Session};
 use obelus_runtime::people::{QuestionView, ViewLine, terms_in_words};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{Language, system_clock};
 
 use super::decided::decided_head;
@@ -98,9 +99,9 @@ impl Service {
 /// The session and question of an id.
 pub(super) fn parts(id: &str) -> Result<(&str, QuestionId), ChannelError> {
     let unknown = || ChannelError::UnknownQuestion(id.chars().take(100).collect());
-    let (session, question) = id.split_once(':').ok_or_else(unknown)?;
+    let InboxId { session, question } = InboxId::parse(id).ok_or_else(unknown)?;
     check_id(session)?;
-    Ok((session, question.parse().map_err(|_| unknown())?))
+    Ok((session, question))
 }
 
 fn decision_of(answer: AnswerBody, offers: &[ConsentTerms]) -> Result<Decision, ChannelError> {
@@ -135,7 +136,7 @@ impl Service {
         (id, agent): (&str, &str),
         language: Language,
     ) -> QuestionRow {
-        let whole = format!("{id}:{}", question.id);
+        let whole = InboxId::new(id, &question.id).to_string();
         let pages = self.host.pictures(id);
         let mut view = QuestionView::with_pages(session, question, pages, language).under(&whole);
         if let Some(head) = decided_head(question, None, language) {
@@ -152,8 +153,8 @@ impl Service {
             session: id.to_owned(),
             agent: agent.to_owned(),
             headline: session.headline(question),
-            about: question.about.name().to_owned(),
-            status: question.status.name().to_owned(),
+            about: question.about,
+            status: question.status,
             requested_at: question.requested_at.to_string(),
             expires_at: question.expires_at.to_string(),
             answers: answers_of(question, &view, &offers),

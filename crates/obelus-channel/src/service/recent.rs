@@ -58,6 +58,6 @@ impl InboxFilter {
             let texts = [&row.id, &row.agent, &row.headline, &row.text, &row.description];
             texts.iter().any(|words| words.to_lowercase().contains(&text))
         };
-        self.about.as_ref().is_none_or(|about| row.about == *about) && self.text.as_deref().is_none_or(has)
+        self.about.as_ref().is_none_or(|about| row.about.name() == about) && self.text.as_deref().is_none_or(has)
     }
 }

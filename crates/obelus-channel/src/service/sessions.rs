@@ -262,7 +262,7 @@ pub(super) fn call_rows(
         headline: session.call_headline_in(&report.call, Some(language.code())),
         call: (*report.call).clone(),
         status: status(report).name().to_owned(),
-        error: report.error.clone(),
+        error: report.error.as_ref().map(|error| json!(error)),
     };
     calls.iter().map(row).collect()
 }

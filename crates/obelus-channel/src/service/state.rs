@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::Writer;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionStatus, Session};
 use obelus_kernel::{Expr, Message, Time};
 use obelus_runtime::Language;
 use obelus_runtime::people::Titles;
+use obelus_runtime::sessions::InboxId;
 use serde_json::Value;
 
 use super::Service;
@@ -104,10 +106,10 @@ impl<'a> Inspector<'a> {
             message: write.as_ref().map(|write| write.message),
             headline: call.map(|call| self.session.call_headline_in(call, Some(self.language.code()))),
             call: call.cloned(),
-            question: approved.map(|question| format!("{}:{}", self.id, question.id)),
+            question: approved.map(|question| InboxId::new(self.id, &question.id).to_string()),
             approved_by: approved.and_then(|question| question.by.clone()),
             approved_by_words: approved.and_then(|question| Some(who(question.by.as_deref()?, self.language))),
-            consent: write.as_ref().and_then(|write| write.consent).map(|number| format!("c{number}")),
+            consent: write.as_ref().and_then(|write| write.consent).map(|number| ConsentId(number).to_string()),
             path,
             value,
         }

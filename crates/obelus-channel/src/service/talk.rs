@@ -1,9 +1,11 @@
 //! Inputs to a session, and their results.
 
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::{Input, Refused, Reply, Session};
 use obelus_kernel::visible;
 use obelus_runtime::Language;
 use obelus_runtime::people::why_it_ended;
+use obelus_runtime::sessions::InboxId;
 use serde_json::Value;
 
 use super::sessions::call_rows;
@@ -64,8 +66,8 @@ impl Service {
         by: &str,
         input_id: Option<&str>,
     ) -> Result<Taken, ChannelError> {
-        let number = consent.strip_prefix('c').unwrap_or(consent).parse();
-        let consent = number.map_err(|_| ChannelError::NotFound(consent.chars().take(32).collect()))?;
+        let ConsentId(consent) =
+            consent.parse().map_err(|_| ChannelError::NotFound(consent.chars().take(32).collect()))?;
         self.tell(id, Input::Revoke { consent, by: by.to_owned() }, input_id).await
     }
 
@@ -100,7 +102,7 @@ pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: La
         output: reply.output.clone(),
         said: reply.said.clone(),
         calls: call_rows(session, &reply.calls, language),
-        waiting: reply.waiting.iter().map(|question| format!("{id}:{question}")).collect(),
+        waiting: reply.waiting.iter().map(|question| InboxId::new(id, question).to_string()).collect(),
         reason: reply.reason.as_ref().and_then(|reason| serde_json::to_value(reason).ok()),
         end: reply.end.clone(),
         at: reply.at.to_string(),

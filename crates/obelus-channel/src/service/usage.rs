@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::Used;
 use obelus_runtime::people::Titles;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
@@ -81,9 +82,7 @@ fn usage_of(events: &[Arc<SessionEvent>], titles: &Titles) -> UsageView {
 /// A step or a message that an answer led to. Lookups for questions are no steps of the agent.
 fn consequence(body: &EventBody, titles: &Titles) -> Option<String> {
     match body {
-        EventBody::CallBegan { id, call, .. } if !id.to_string().contains(':') => {
-            call["_tool"].as_str().map(|name| titles.tool(name))
-        }
+        EventBody::CallBegan { id, call, .. } if !id.is_preview_read() => call.tool().map(|name| titles.tool(name)),
         EventBody::AgentSaid { text } => Some(short(text)),
         EventBody::Rested { reply } => {
             let output = reply.output.as_str().filter(|output| !reply.said.iter().any(|said| said == output));

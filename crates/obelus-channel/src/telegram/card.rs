@@ -1,10 +1,13 @@
 //! Questions as cards: their text and their buttons.
 
+use obelus_kernel::session::QuestionStatus;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
 use obelus_runtime::Language;
 use obelus_words::fill;
 use serde_json::{Value, json};
 
+use super::CHANNEL;
 use super::action::Action;
 use super::split::{LONGEST, beginning, units};
 use crate::types::{FieldKindName, FormFieldView, QuestionRow};
@@ -153,20 +156,22 @@ pub(super) fn closed_card(
 ) -> (String, Value) {
     let words = &language.words().bot;
     let by = row.by.as_deref().unwrap_or_default();
-    let is_here = by.starts_with("telegram:");
-    let outcome = match (row.status.as_str(), is_here) {
-        ("approved", true) if row.decision.as_deref() == Some("edit") => words.approved_edited,
-        ("approved", false) if row.decision.as_deref() == Some("edit") => words.approved_edited_elsewhere,
-        ("approved", true) => words.approved,
-        ("approved", false) => words.approved_elsewhere,
-        ("denied", true) => words.denied,
-        ("denied", false) => words.denied_elsewhere,
-        ("expired", _) => words.expired,
+    let is_here = matches!(SentBy::of(by), SentBy::InChannel { channel: CHANNEL, .. });
+    let outcome = match (row.status, is_here) {
+        (QuestionStatus::Approved, true) if row.decision.as_deref() == Some("edit") => words.approved_edited,
+        (QuestionStatus::Approved, false) if row.decision.as_deref() == Some("edit") => words.approved_edited_elsewhere,
+        (QuestionStatus::Approved, true) => words.approved,
+        (QuestionStatus::Approved, false) => words.approved_elsewhere,
+        (QuestionStatus::Denied, true) => words.denied,
+        (QuestionStatus::Denied, false) => words.denied_elsewhere,
+        (QuestionStatus::Expired, _) => words.expired,
         (_, true) => words.answered,
         (_, false) => words.answered_elsewhere,
     };
-    let mut outcome = fill(outcome, &[&super::words::who(words, by, name_of)]);
-    if let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty() && row.status == "denied") {
+    let mut outcome = fill(outcome, &[&super::words::who(language, by, name_of)]);
+    if let Some(reason) =
+        row.reason.as_deref().filter(|reason| !reason.trim().is_empty() && row.status == QuestionStatus::Denied)
+    {
         outcome.push_str(&format!(": {}", beginning(&one_line(reason), ASIDE / 2)));
     }
     if let Some(at) = row.decided_at.as_deref() {

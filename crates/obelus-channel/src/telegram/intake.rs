@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use obelus_kernel::session::QuestionStatus;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
 use obelus_runtime::{EventNumber, Language, system_clock};
 use obelus_words::fill;
@@ -15,7 +17,7 @@ use super::api::{Backoff, ButtonPress, Content, Incoming, Sender, Update};
 use super::card;
 use super::state::{Card, Talk};
 use super::words::language_of;
-use super::{Bot, TelegramError};
+use super::{Bot, CHANNEL, TelegramError};
 use crate::ChannelError;
 use crate::types::{AnswerBody, NewSession};
 
@@ -52,11 +54,11 @@ pub(super) struct From {
 impl From {
     /// The sender and channel, as journals store them.
     fn by(&self) -> String {
-        format!("telegram:{}", self.user)
+        SentBy::InChannel { channel: CHANNEL, name: &self.user.to_string() }.to_string()
     }
 
     fn input_id(&self) -> String {
-        format!("telegram:{}", self.update)
+        format!("{CHANNEL}:{}", self.update)
     }
 }
 
@@ -262,7 +264,7 @@ impl Bot {
         let Ok(row) = self.service.question(&card.question, Some(from.language)).await else { return false };
         let asks_field = card.edit.as_ref().is_some_and(|edit| edit.place.is_some());
         let answer = match () {
-            () if asks_field && row.status == "requested" => {
+            () if asks_field && row.status == QuestionStatus::Requested => {
                 self.take_value(from, token, &card, text).await;
                 return true;
             }

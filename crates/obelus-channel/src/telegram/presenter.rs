@@ -5,8 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::{QuestionId, RepeatReason, Reply};
 use obelus_runtime::people::why_it_ended;
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent, Subscription};
 use obelus_words::fill;
 use serde_json::json;
@@ -245,10 +247,10 @@ impl SessionPresenter {
 
     /// Sends a card. Its token is stored first, so that its buttons work even if the process ends right after.
     async fn send_card(&self, question: &QuestionId, known: Option<String>) {
-        let id = format!("{}:{question}", self.session);
+        let id = InboxId::new(&self.session, question).to_string();
         let row = match self.bot.service.question(&id, Some(self.language)).await {
             // It was already answered.
-            Ok(row) if row.status != "requested" => return,
+            Ok(row) if row.status != QuestionStatus::Requested => return,
             Ok(row) => row,
             Err(error) => return (self.bot.tell)(&format!("Telegram: {id}: {error}")),
         };
@@ -282,7 +284,7 @@ impl SessionPresenter {
     }
 
     fn token_of(&self, question: &QuestionId) -> Option<String> {
-        let id = format!("{}:{question}", self.session);
+        let id = InboxId::new(&self.session, question).to_string();
         self.bot.state_file.read(|saved| saved.card_of(&id).map(|(token, _)| token.clone()))
     }
 

@@ -1,17 +1,21 @@
 //! Who answered, and the language of a user.
 
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_runtime::Language;
-use obelus_words::{BotWords, fill};
+use obelus_words::fill;
+
+use super::CHANNEL;
 
 /// Who answered a question, and from where. `name_of` returns the names of this bot's users.
-pub(super) fn who(words: &BotWords, by: &str, name_of: impl FnOnce(i64) -> Option<String>) -> String {
-    match (by, by.split_once(':')) {
-        ("a person at the terminal", _) => words.at_terminal.to_owned(),
-        ("a person at the command line", _) => words.at_command_line.to_owned(),
-        ("the user, in conversation", _) => words.in_conversation.to_owned(),
-        (_, Some(("telegram", id))) => id.parse().ok().and_then(name_of).unwrap_or_else(|| id.to_owned()),
-        (_, Some((channel, name))) => fill(words.name_in, &[&obelus_kernel::visible(name), channel]),
-        (other, None) => obelus_kernel::visible(other),
+pub(super) fn who(language: Language, by: &str, name_of: impl FnOnce(i64) -> Option<String>) -> String {
+    match SentBy::of(by) {
+        SentBy::InChannel { channel: CHANNEL, name: id } => {
+            id.parse().ok().and_then(name_of).unwrap_or_else(|| id.to_owned())
+        }
+        SentBy::InChannel { channel, name } => {
+            fill(language.words().bot.name_in, &[&obelus_kernel::visible(name), channel])
+        }
+        _ => crate::who::who(by, language),
     }
 }
 
@@ -27,13 +31,14 @@ mod tests {
 
     #[test]
     fn the_person_who_answered_is_named() {
-        let words = &Language::English.words().bot;
+        let english = Language::English;
         let anna = |id| (id == 42).then(|| "Anna".to_owned());
-        assert_eq!(who(words, "telegram:42", anna), "Anna");
-        assert_eq!(who(words, "telegram:43", anna), "43");
-        assert_eq!(who(words, "api:boris", anna), "boris in api");
-        assert_eq!(who(words, "a person at the terminal", anna), "a person at the terminal");
-        assert_eq!(who(&Language::Russian.words().bot, "a person at the terminal", anna), "человек за терминалом");
+        assert_eq!(who(english, "telegram:42", anna), "Anna");
+        assert_eq!(who(english, "telegram:43", anna), "43");
+        assert_eq!(who(english, "api:boris", anna), "boris in api");
+        assert_eq!(who(english, "a person at the terminal", anna), "a person at the terminal");
+        assert_eq!(who(Language::Russian, "a person at the terminal", anna), "человек за терминалом");
+        assert_eq!(who(Language::Russian, "nobody", anna), "никто");
     }
 
     #[test]

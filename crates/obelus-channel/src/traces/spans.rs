@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply};
 use obelus_runtime::{EventBody, SessionEvent};
@@ -120,7 +121,7 @@ impl Spans {
     }
 
     fn begin_call(&mut self, id: &str, call: &Value, at: Time) {
-        let tool = call["_tool"].as_str().unwrap_or_default();
+        let tool = call.tool_name();
         let mut attributes = self.common("execute_tool");
         attributes["gen_ai.tool.name"] = tool.into();
         attributes["gen_ai.tool.call.id"] = id.into();

@@ -26,6 +26,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Answer, Prompt};
 use obelus_runtime::{AnswerFuture, Model};
 
@@ -140,7 +141,7 @@ impl Rules {
 /// Describes a request in a message.
 fn describe_request(prompt: &Prompt) -> String {
     match (super::last_words(prompt), facts::latent_call(prompt)) {
-        (_, Some(call)) => format!("a call of `{}` to be carried out", call["_tool"].as_str().unwrap_or_default()),
+        (_, Some(call)) => format!("a call of `{}` to be carried out", call.tool_name()),
         (None, None) => "a request without words of the user".to_owned(),
         (Some(words), None) => {
             let quoted: String = words.chars().take(MAX_QUOTED).collect();

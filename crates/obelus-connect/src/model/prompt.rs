@@ -25,6 +25,7 @@ use std::sync::LazyLock;
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as TemplateValue};
+use obelus_kernel::CallFields as _;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Picture, Prompt, Purpose, TranscriptEvent};
 use obelus_kernel::{Effect, Tool};
@@ -253,7 +254,7 @@ fn think(
         "language": options.language,
         "schema": (!options.without_schema).then(|| on_one_line(prompt.answer.text().into())),
     });
-    let paths: Vec<&str> = call["_outputPath"].as_str().unwrap_or_default().split("||").map(str::trim).collect();
+    let paths: Vec<&str> = call.output_path().unwrap_or_default().split("||").map(str::trim).collect();
     let paths = if paths.len() > 1 { paths } else { Vec::new() };
     let task = json!({"tool": latent_tool(name, tool), "params": params, "scope": scope, "paths": paths});
     let mut messages = vec![message(ChatRole::System, THINK_SYSTEM, system)?];

@@ -10,6 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Answer, Prompt, Purpose};
 use obelus_runtime::{AnswerFuture, Model, Parts};
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ impl Request {
     fn of(prompt: &Prompt) -> Self {
         let (purpose, tool) = match &prompt.purpose {
             Purpose::Solve => ("solve", None),
-            Purpose::Think { call, .. } => ("think", call["_tool"].as_str().map(str::to_owned)),
+            Purpose::Think { call, .. } => ("think", call.tool().map(str::to_owned)),
         };
         let user = last_words(prompt).map(str::to_owned);
         Self { prompt_digest: digest(prompt), purpose: purpose.to_owned(), tool, user }

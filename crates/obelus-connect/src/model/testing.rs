@@ -75,6 +75,7 @@ pub(super) fn thinking(call: Value) -> Prompt {
 
 /// A call of the plan.
 pub(super) fn report(call: Value, status: CallStatus) -> CallReport {
-    let error = (status == CallStatus::Failed).then(|| json!({"code": "broken", "message": "it broke"}));
+    let failed = || serde_json::from_value(json!({"code": "broken", "message": "it broke"})).unwrap();
+    let error = (status == CallStatus::Failed).then(failed);
     CallReport { place: (0, 0), call: Arc::new(call), status, error }
 }

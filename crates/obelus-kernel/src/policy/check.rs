@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
 use super::matching::Match;
 use super::rules::{Policy, example_origins};
 use crate::glob;
 use crate::tool::{Effect, Tool};
 use crate::wording::closest;
+use obelus_notebook::call_fields::CallFields as _;
 
 /// An error in a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +61,7 @@ impl Policy {
             let expected = [("matching", true, &examples.matching), ("not_matching", false, &examples.not_matching)];
             for (list, matches, calls) in expected {
                 for (number, example) in calls.iter().enumerate() {
-                    let name = example.get("_tool").and_then(Value::as_str).unwrap_or_default();
+                    let name = example.tool_name();
                     let effect = tools.iter().find(|tool| tool.name == name).map(|tool| tool.effect);
                     let origins = |path: Option<&str>| example_origins(example, path);
                     if rule.matching.holds(name, effect.unwrap_or_default(), example, &origins) != matches {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use obelus_notebook::consent_id::ConsentId;
 use obelus_notebook::mention::addresses::{Address, addresses};
 use obelus_notebook::mention::text::folded as folded_text;
 use serde::{Deserialize, Serialize};
@@ -96,7 +97,7 @@ pub struct StandingConsent {
 impl StandingConsent {
     /// Its id for people.
     pub fn id(&self) -> String {
-        format!("c{}", self.number)
+        ConsentId(self.number).to_string()
     }
 
     /// Whether it is valid at this time.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::Value;
 
 use super::grounding::Grounding;
@@ -313,7 +314,7 @@ fn is_in_one_result(context: &Context, instance: Option<&str>, value: &Value) ->
     let mut effort = MOST_EFFORT;
     context.latest().take(MOST_MESSAGES).any(|message| match message {
         Message::Data(data) if data.instance.is_none() || data.instance.as_deref() == instance => {
-            let tool = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str());
+            let tool = data.output.as_ref().and_then(|output| output.call.tool());
             // Answers of the model or of a delegate are not tool results.
             let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
             tool.is_some()

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Map, Value, json};
 
 use super::grounding::{Callee, FoundIn, Grounded, Grounding};
@@ -256,7 +257,7 @@ impl<'a> WhyBuilder<'a> {
 
     /// How a literal is grounded in memory before the call's result.
     fn grounded(&self, fields: Option<&Map<String, Value>>, name: &str, value: &Value, before: usize) -> Vec<Grounded> {
-        let tool = fields.and_then(|fields| self.context.tool(fields.get("_tool")?.as_str()?));
+        let tool = fields.and_then(|fields| self.context.tool(fields.tool()?));
         let (Some(grounding), Some(tool)) = (&self.grounding, tool) else { return Vec::new() };
         let params = fields.cloned().map_or(Value::Null, Value::Object);
         let mut grounded = grounding.found_in(Callee { tool, params: &params }, name, value);
@@ -265,7 +266,7 @@ impl<'a> WhyBuilder<'a> {
     }
 
     fn is_no_param(&self, fields: Option<&Map<String, Value>>, name: &str) -> bool {
-        let tool = fields.and_then(|fields| self.context.tool(fields.get("_tool")?.as_str()?));
+        let tool = fields.and_then(|fields| self.context.tool(fields.tool()?));
         tool.is_none_or(|tool| tool.param(name).is_none())
     }
 
@@ -276,7 +277,7 @@ impl<'a> WhyBuilder<'a> {
         let Some(output) = &data.output else {
             return if data.kind == "input" { Writer::User } else { Writer::Author };
         };
-        let name = output.call.get("_tool").and_then(Value::as_str).unwrap_or_default();
+        let name = output.call.tool_name();
         let sources = data.all_sources();
         let own = sources.iter().find_map(|origin| match origin {
             Origin::Tool { name: known, trusted } if known.as_ref() == name => Some(*trusted),
@@ -399,7 +400,7 @@ impl Why {
                 "shown": all(&one.shown),
             });
             if let Some(number) = one.consent {
-                form["consent"] = format!("c{number}").into();
+                form["consent"] = super::ConsentId(number).to_string().into();
             }
             form
         });

@@ -22,6 +22,7 @@ use crate::fold::Method;
 use crate::path::Path;
 use crate::schema;
 use crate::time::Time;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::blocks::Step;
 use obelus_notebook::plan::StepOptions;
 
@@ -246,7 +247,7 @@ impl Session {
     /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
     fn was_done(&self, entry: &Entry, call: &Value) -> bool {
         let context = &self.memory.context;
-        let Some(tool) = call["_tool"].as_str().and_then(|name| context.tool(name)) else { return false };
+        let Some(tool) = call.tool().and_then(|name| context.tool(name)) else { return false };
         let Some(entity) = tool.schema.get("x-entity") else { return false };
         let time = |value: &Value| value.as_str().and_then(Time::parse);
         let since = time(&entry.whole["approved_at"]).or(entry.requested_at);

@@ -13,10 +13,12 @@ use super::inbox::{
 };
 use super::output::Task;
 use super::scheduler::Status;
+use super::sent_by::SentBy;
 use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::policy::Reason;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{RunsFor, StepOptions};
 
 /// A step, and the index of the call that was expanded over instances.
@@ -143,7 +145,7 @@ impl Session {
     /// A call of a plan as text. An approval covers its proposal and literals, so those are marked; the values of
     /// references are judged when they are available.
     fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> CallDescription {
-        let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.memory.context.tool(name));
+        let tool = call.tool().and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: Part<'_>| match part {
             Part::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
@@ -166,7 +168,7 @@ impl Session {
         let mut asked = AskedCall::new(call.clone(), hash.to_owned(), Vec::new());
         asked.decide(false, self.memory.now(), Some(reason));
         let number = self.add_question(Draft::new(About::Call, vec![asked], String::new()));
-        self.end_question(number, QuestionStatus::Denied, "the agent, for the user", Some(reason));
+        self.end_question(number, QuestionStatus::Denied, SentBy::AGENT_FOR_USER, Some(reason));
     }
 
     /// Asks a question.

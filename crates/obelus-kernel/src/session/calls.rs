@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Limit, Outcome};
 use super::output::{Start, Task};
+use super::report_error::{Lack, ReportError};
 use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
+use super::sent_by::SentBy;
 use super::solve::brings_output;
 use super::turn::Phase;
-use super::{Session, error_data, fault_data};
+use super::{Session, error_data};
 use crate::call::Call;
 use crate::call::freeze::{add_metas, filled, fit, frozen_call, refilled, whole_proposal};
 use crate::expr::Expr;
@@ -111,7 +113,9 @@ impl Session {
             return self.fail_by(at, &Fault::new(Rule::Plan4, format!("{text}, and no call writes it")));
         }
         if let Some(job) = self.scheduler.job_mut(at) {
-            job.error = Some(Box::new(json!({"rule": Rule::Plan4.name(), "code": NO_VALUE, "message": text})));
+            let lacks = Some(Lack::Value(expr.to_string()));
+            let error = ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(NO_VALUE, text) };
+            job.error = Some(Box::new(error));
         }
         self.close(at, Status::Skipped);
     }
@@ -252,7 +256,7 @@ impl Session {
             return self.take_lost_answer(at, message);
         }
         match self.scheduler.job(at).awaits_user.then(|| self.doubt_about(at)).flatten() {
-            Some(question) => self.settle_doubt(question, "the call itself", Some(outcome)),
+            Some(question) => self.settle_doubt(question, SentBy::CALL, Some(outcome)),
             None => self.finish(at, outcome),
         }
     }
@@ -260,18 +264,18 @@ impl Session {
     /// Ends a job whose call is invalid: the model can correct it.
     pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
         self.turn.note_fault();
-        self.record_error(at, fault_data(fault), true);
+        self.record_error(at, fault.into(), true);
         self.close(at, Status::Failed);
     }
 
     /// Ends a job whose activity failed.
     pub(super) fn fail_with(&mut self, at: JobRef, error: &CallError) {
-        self.record_error(at, json!({"code": error.code, "message": error.message}), true);
+        self.record_error(at, error.into(), true);
         self.close(at, Status::Failed);
     }
 
     /// `has_run`: whether the words may be those of the tool. A refused call has never run.
-    pub(super) fn record_error(&mut self, at: JobRef, error: Value, has_run: bool) {
+    pub(super) fn record_error(&mut self, at: JobRef, error: ReportError, has_run: bool) {
         if self.scheduler.find(at).is_none() {
             return;
         }
@@ -281,13 +285,13 @@ impl Session {
         };
         let name = self.scheduler.identity(at);
         let raw = Arc::clone(&self.scheduler.call(at).raw);
-        let words = error.to_string();
+        let words = json!(error).to_string();
         if let Some(step) = self.scheduler.step_mut(at.step) {
             let job = &mut step.jobs[at.index()];
-            job.error = Some(Box::new(error.clone()));
             let call = with_instance(&raw, job.instance.as_deref());
             let origins = job.origins.clone().joined(&own);
-            step.errors.push((error_data((*call).clone(), error), origins));
+            step.errors.push((error_data((*call).clone(), &error), origins));
+            job.error = Some(Box::new(error));
         }
         // The graph's own counters and limit decide how often its nodes may fail.
         if !matches!(self.graph.as_ref().and_then(super::GraphRun::current), Some(StepNode::Call { .. })) {
@@ -321,7 +325,7 @@ impl Session {
         for at in self.scheduler.drop_open() {
             if let Some(job) = self.scheduler.job_mut(at) {
                 let message = "the turn ended before it could start";
-                job.error = Some(Box::new(json!({"code": "not_started", "message": message})));
+                job.error = Some(Box::new(ReportError::new("not_started", message)));
             }
             self.close(at, Status::Skipped);
         }

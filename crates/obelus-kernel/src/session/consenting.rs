@@ -1,5 +1,6 @@
 //! Standing consent (ASK-9): what a person may agree to along with an approval, and whether a consent covers a call.
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::Value;
 
 use super::ids::{QuestionId, QuestionNumber};
@@ -51,7 +52,7 @@ impl Session {
             let asked = &question.calls[index];
             let at = *asked.jobs.first()?;
             calls.push(self.scheduler.find(at)?.frozen.as_ref()?.params(self.scheduler.call(at)));
-            asked.call.get("_tool")?.as_str()
+            asked.call.tool()
         });
         let first = names.next()??;
         if names.any(|name| name != Some(first)) {

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Value, json};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use super::inbox::{About, Question, QuestionEnd, QuestionStatus, SessionReason};
 use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{ElicitationAnswer, RepeatReason, Task};
+use super::report_error::ReportError;
 use super::scheduler::{Status, Trigger};
+use super::sent_by::SentBy;
 use super::{Refused, Session, error_data};
 use crate::policy::Reason;
 
@@ -47,7 +50,7 @@ impl Session {
             return Err(Refused::new("unknown_question", format!("there is no question `{id}`")));
         };
         if !question.is_open() {
-            let by = question.by.as_deref().unwrap_or("nobody");
+            let by = question.by.as_deref().unwrap_or(SentBy::NOBODY);
             let tells_why = question.elicitation.is_some() || question.status == QuestionStatus::Expired;
             let why = question.reason.as_deref().filter(|_| tells_why);
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
@@ -119,7 +122,7 @@ impl Session {
     /// An approval that the mode does not permit would be lost: it is refused, and the question stays open.
     pub(super) fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
         let tools = chosen.iter().filter_map(|index| {
-            let name = question.calls.get(*index)?.call.get("_tool")?.as_str()?;
+            let name = question.calls.get(*index)?.call.tool()?;
             self.memory.context.tool(name)
         });
         let verdicts = tools.map(|tool| self.settings.gate().judge_mode(tool));
@@ -270,9 +273,9 @@ impl Session {
             let calls =
                 self.inbox.get(number).map(|question| question.calls.iter().map(|asked| Arc::clone(&asked.call)));
             self.note_unwanted(&calls.into_iter().flatten().collect::<Vec<_>>());
-            let error = json!({"code": "plan_denied", "message": reason});
-            self.transcript.note_plan_denied(error.clone());
-            self.transcript.tell_error(error_data(Value::Null, error));
+            let error = ReportError::new("plan_denied", reason);
+            self.transcript.tell_error(error_data(Value::Null, &error));
+            self.transcript.note_plan_denied(error);
         }
         for (hash, jobs) in dropped {
             jobs.into_iter().for_each(|at| self.deny_job(at, &hash, reason));
@@ -287,7 +290,7 @@ impl Session {
 
     pub(super) fn drop_denied(&mut self, at: JobRef, reason: &str) {
         if let Some(job) = self.scheduler.job_mut(at) {
-            job.error = Some(Box::new(json!({"code": "denied", "message": reason})));
+            job.error = Some(Box::new(ReportError::new("denied", reason)));
         }
         self.close(at, Status::Denied);
     }
@@ -327,19 +330,19 @@ impl Session {
                     self.note_happened(at, Reason::MayHaveHappened);
                 }
                 let error = CallError::new("in_doubt", "nobody said in time whether it happened");
-                self.settle_doubt(number, "nobody", Some(Outcome::Error(error)));
+                self.settle_doubt(number, SentBy::NOBODY, Some(Outcome::Error(error)));
             }
             About::Input if question.elicitation.is_some() => {
-                self.settle_elicitation(number, QuestionStatus::Expired, "nobody", ElicitationAnswer::Gone);
+                self.settle_elicitation(number, QuestionStatus::Expired, SentBy::NOBODY, ElicitationAnswer::Gone);
             }
             About::Input => {
-                self.end_question(number, QuestionStatus::Expired, "nobody", None);
+                self.end_question(number, QuestionStatus::Expired, SentBy::NOBODY, None);
                 self.turn.reopen();
             }
             About::Call | About::Plan => {
                 let open: Vec<usize> = question.open_calls().collect();
                 let reason = SessionReason::Lapsed.words(self.settings.language.as_deref());
-                self.deny(number, &open, reason, "nobody");
+                self.deny(number, &open, reason, SentBy::NOBODY);
             }
         }
     }

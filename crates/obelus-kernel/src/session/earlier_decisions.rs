@@ -8,6 +8,7 @@ use super::Session;
 use super::ids::{JobRef, QuestionNumber, Routed};
 use super::inbox::{Approved, SessionReason};
 use super::scheduler::Status;
+use super::sent_by::SentBy;
 use super::settings::ModelMayConfirm;
 use crate::call::Call;
 
@@ -34,7 +35,7 @@ impl Session {
         let silent = SessionReason::Declined.words(self.settings.language.as_deref());
         let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
         match self.inbox.about(hash) {
-            Some((number, index)) => self.deny(number, &[index], reason, "the agent, for the user"),
+            Some((number, index)) => self.deny(number, &[index], reason, SentBy::AGENT_FOR_USER),
             None => self.record_denial(frozen, hash, reason),
         }
         self.deny_job(at, hash, reason);
@@ -60,7 +61,7 @@ impl Session {
         self.scheduler.set_status(at, Status::Waiting);
         self.scheduler.wake_followers(at);
         if says(call, "confirmed") && self.has_consent(number) {
-            self.approve(number, &[index], "the user, in conversation");
+            self.approve(number, &[index], SentBy::CONVERSATION);
         }
         true
     }

@@ -1,14 +1,16 @@
 //! Elicitations: questions of running calls, and their answers.
 
+use obelus_notebook::requested::fault_of_schema;
 use serde_json::Value;
 
 use super::ids::{CallId, JobRef, LocalCall, QuestionNumber, Routed};
 use super::inbox::{
     About, AskedCall, Draft, Elicitation, ElicitationRequest, Question, QuestionStatus, check_answer,
-    describe_elicitation, fault_of_schema,
+    describe_elicitation,
 };
 use super::input::Decision;
 use super::output::{ElicitationAnswer, Task};
+use super::sent_by::SentBy;
 use super::{Refused, Session};
 
 /// The limit of questions of one call.
@@ -123,7 +125,7 @@ impl Session {
         }
         let Some(open) = self.inbox.take_elicitations(at) else { return };
         for number in open {
-            self.end_question(number, QuestionStatus::Expired, "nobody", Some(CALL_HAS_ENDED));
+            self.end_question(number, QuestionStatus::Expired, SentBy::NOBODY, Some(CALL_HAS_ENDED));
         }
         if let Some(job) = self.scheduler.job_mut(at) {
             job.elicitations = 0;

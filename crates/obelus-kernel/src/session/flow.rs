@@ -10,7 +10,7 @@ use super::pending_words::Words;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
 use super::turn::Phase;
-use super::{Refused, Session, error_data, fault_data};
+use super::{Refused, Session, error_data};
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
@@ -264,7 +264,7 @@ impl Session {
         let output = self.turn.take_output();
         self.turn.note_failure(&output.to_string(), &fault.text);
         self.turn.note_fault();
-        self.transcript.tell_error(error_data(json!({"output": output}), fault_data(fault)));
+        self.transcript.tell_error(error_data(json!({"output": output}), &fault.into()));
         if !self.turn.stops() {
             self.report_errors();
             self.request();

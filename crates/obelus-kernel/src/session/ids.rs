@@ -122,7 +122,24 @@ impl<T> Routed<T> {
     }
 }
 
+impl<T> Routed<T> {
+    /// The step and index of the call whose delegate this is in; none in the session itself.
+    pub fn delegate_place(&self) -> Option<(u32, u32)> {
+        self.route.first().map(|job| (job.step, job.job))
+    }
+}
+
 impl Routed<LocalCall> {
+    /// The id of the call at a step and index of the session itself.
+    pub fn at((step, job): (u32, u32)) -> Self {
+        Self::own(LocalCall::Job(JobRef { step, job }))
+    }
+
+    /// Whether it is a read that shows what a question would change.
+    pub fn is_preview_read(&self) -> bool {
+        matches!(self.local, LocalCall::PreviewRead { .. })
+    }
+
     /// The step and index of a call of the session itself, as in its report.
     pub fn place(&self) -> Option<(u32, u32)> {
         match self.local()? {

@@ -5,6 +5,7 @@
 
 mod describe;
 mod elicitation;
+mod elicitation_form;
 mod naming;
 mod preview_reads;
 mod question;
@@ -21,7 +22,9 @@ use crate::policy::{Grounded, Reason};
 use crate::time::Time;
 pub(super) use describe::{Part, describe, marks};
 pub use describe::{ValueMark, quoted_value};
-pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};
+pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer};
+pub use elicitation_form::ElicitationForm;
+pub(super) use elicitation_form::describe_elicitation;
 pub(super) use naming::{CallTexts, SessionReason};
 pub(super) use preview_reads::{MOST_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::Session;
 use super::ids::JobRef;
+use super::report_error::ReportError;
 use super::scheduler::Status;
-use super::{Session, fault_data};
 use crate::call::Call;
 use crate::call::freeze::frozen_call;
 use crate::context::Context;
@@ -102,11 +103,11 @@ impl Session {
         let origins = call.tool.as_ref().filter(|_| !verdict.is_by_mode()).and_then(|tool| {
             self.propose(at, (&call, tool), &self.provenance(at), |proposal| self.gate().refused_origins(proposal))
         });
-        self.record_error(at, fault_data(&Fault::new(rule, words)), false);
+        self.record_error(at, ReportError::by(rule, words), false);
         // The model reads the text. Channels have their own, chosen by the reason.
         if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
-            error["reason"] = json!(reason);
-            origins.into_iter().for_each(|origins| error["origins"] = json!(origins));
+            error.reason = reason.cloned().map(Box::new);
+            error.origins = origins.map(Box::new);
         }
         self.close(at, Status::Refused);
     }

@@ -148,7 +148,7 @@ impl Session {
     /// The model's answer is invalid: it is told why, and asked again.
     fn ask_again(&mut self, call: Value, fault: &Fault) {
         self.turn.take_output();
-        self.transcript.tell_error(super::error_data(call, super::fault_data(fault)));
+        self.transcript.tell_error(super::error_data(call, &fault.into()));
         let name = self.node().unwrap_or_default().to_owned();
         self.turn.note_failure(&name, &fault.text);
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::input::CallError;
+use super::report_error::ReportError;
 use super::scheduler::{NO_ROWS, NOT_CHOSEN};
 use crate::time::Time;
 use crate::tool::Tool;
@@ -182,7 +183,7 @@ pub struct CallReport {
     pub status: CallStatus,
     /// Its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Value>,
+    pub error: Option<Box<ReportError>>,
 }
 
 /// The status of a call.
@@ -214,8 +215,8 @@ pub enum CallStatus {
 impl CallReport {
     /// Whether the call was skipped because its branch was not chosen, or its list is empty, which is not a failure.
     pub fn is_off_branch(&self) -> bool {
-        let is_not_chosen = |error: &Value| error["code"] == NOT_CHOSEN || error["code"] == NO_ROWS;
-        self.status == CallStatus::Skipped && self.error.as_ref().is_some_and(is_not_chosen)
+        let is_not_chosen = |error: &ReportError| error.has_code(NOT_CHOSEN) || error.has_code(NO_ROWS);
+        self.status == CallStatus::Skipped && self.error.as_deref().is_some_and(is_not_chosen)
     }
 }
 

@@ -12,6 +12,7 @@ use super::output::{CallReport, CallStatus};
 use super::scheduler::Step;
 use crate::call::{Call, StepOptions};
 use crate::path::Path;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{Graph, PlanNode, RunsFor};
 
 /// The calls of a turn, and the values between them.
@@ -41,7 +42,7 @@ pub struct PlannedCall {
 impl PlannedCall {
     /// The instance that it works for.
     pub fn instance(&self) -> Option<&str> {
-        self.report.call.get("_instance").and_then(Value::as_str)
+        self.report.call.instance()
     }
 }
 

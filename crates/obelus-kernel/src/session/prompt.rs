@@ -391,7 +391,7 @@ impl Session {
             place: (0, place),
             call: Arc::clone(call),
             status,
-            error: error.cloned(),
+            error: error.cloned().map(Box::new),
         };
         (0..).zip(calls).map(report).collect()
     }

@@ -12,6 +12,7 @@ use super::transcript_writes::told_form;
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::shorten::{is_empty, shorten};
 use obelus_notebook::steps::StepNode;
 
@@ -178,9 +179,9 @@ impl Session {
             let TranscriptEvent::Call(call) = &entry.what else { continue };
             for path in call.at.iter().filter_map(|path| crate::expr::OutputPath::parse(path).ok()) {
                 let Some(path) = path.paths().next().map(|path| Path::clone(path)) else { continue };
-                let instance = call.call.get("_instance").and_then(Value::as_str);
+                let instance = call.call.instance();
                 let result = call.result.as_ref().filter(|_| !entry.is_digest);
-                let tool = call.call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
+                let tool = call.call.tool().and_then(|name| self.memory.context.tool(name));
                 values.push(TranscriptValue { path, instance, result, tool: tool.map(AsRef::as_ref) });
             }
         }

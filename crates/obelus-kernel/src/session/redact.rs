@@ -13,6 +13,7 @@ use super::Session;
 use super::inbox::Question;
 use super::output::CallReport;
 use super::prompt::Prompt;
+use super::report_error::ReportError;
 use super::scheduler::{Job, Step, with_instance};
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
@@ -172,12 +173,14 @@ impl Step {
     pub(super) fn report_plainly(&self, number: u32) -> Vec<CallReport> {
         let plainly = |(report, job): (CallReport, &Job)| {
             let call = &self.calls[job.call];
-            let words = report.error.as_ref().is_some_and(|error| error.get("rule").is_some());
+            let words = report.error.as_ref().is_some_and(|error| error.rule.is_some());
             let tool = call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
             let is_trusted = job.origins.is_trusted() && (words || tool);
             CallReport {
                 call: with_instance(&call.raw, job.instance.as_deref()),
-                error: report.error.map(|error| if is_trusted { without_reason(error) } else { plain_error(&error) }),
+                error: report
+                    .error
+                    .map(|error| Box::new(if is_trusted { error.without_reason() } else { error.redacted() })),
                 ..report
             }
         };
@@ -185,15 +188,19 @@ impl Step {
     }
 }
 
-/// An error without its structured reason, which is for channels.
-fn without_reason(mut error: Value) -> Value {
-    if let Value::Object(fields) = &mut error {
-        fields.remove("reason");
+impl ReportError {
+    /// The error without its structured reason, which is for channels.
+    pub(super) fn without_reason(self) -> Self {
+        Self { reason: None, ..self }
     }
-    error
+
+    /// Only that there was an error, and its rule.
+    pub(super) fn redacted(&self) -> Self {
+        Self { rule: self.rule, message: UNSHOWN.to_owned(), ..Self::default() }
+    }
 }
 
-/// Only that there was an error, and its rule.
+/// The same for an error in a message.
 pub(super) fn plain_error(error: &Value) -> Value {
     let mut plain = json!({"message": UNSHOWN});
     if let Some(rule) = error.get("rule") {

@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::ids::{JobRef, LocalCall};
 use super::input::{CallError, Input, Outcome};
 use super::memory::{Author, Failure, Memory, ReadMessages, Written};
+use super::report_error::ReportError;
 use super::scheduler::{Job, Status};
 use super::settings::Settings;
 use super::{Session, error_data};
 use crate::call::{Call, without_absent};
 use crate::expr::{Group, OutputPath};
-use crate::fault::{Fault, Rule};
+use crate::fault::Rule;
 use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
 
 impl Session {
@@ -113,7 +115,7 @@ impl Session {
         let status = if error.is_some() { Status::Failed } else { Status::Done };
         let own = self.settings.origin_of_error(self.scheduler.call(at));
         if let (Some(error), Some(job)) = (error, self.scheduler.job_mut(at)) {
-            job.error = Some(Box::new(json!({"code": error.code, "message": error.message})));
+            job.error = Some(Box::new(ReportError::from(&error)));
             // The next request tells the model why, in the tool's text.
             job.origins.join(&own);
         }
@@ -177,8 +179,8 @@ impl Session {
             job.written = Some(of_result.into_iter().chain(beside).collect());
         }
         for message in failed {
-            let error = json!({"code": "leaves", "message": message});
-            self.transcript.tell_error(error_data((*frozen).clone(), error));
+            let error = ReportError::new("leaves", message);
+            self.transcript.tell_error(error_data((*frozen).clone(), &error));
         }
     }
 
@@ -192,7 +194,7 @@ impl Session {
         let (instance, made_of) = (job.instance.as_deref(), &job.origins);
         let author = Author { call: &call, instance, edited: None, made_of, own: Origins::NONE, mints: false };
         let written = match breach {
-            Some(breach) => Err(Failure::Structural(Fault::new(Rule::Call3, breach.text).at("_output"))),
+            Some(breach) => Err(Failure::Structural(breach.into_fault(Rule::Call3).at("_output"))),
             // A result without a path is for this step only.
             None if call.output_path.is_none() => Ok(None),
             None => self.memory.write_value(&author, output, chosen).map_err(Failure::Structural),
@@ -213,11 +215,12 @@ impl Session {
             Err(Failure::Structural(fault)) => self.fail_by(at, &fault),
             Err(Failure::Runtime(error)) => self.fail_with(at, &error),
             Err(Failure::Rule(rule, text)) => {
-                self.record_error(at, json!({"rule": rule.name(), "message": text}), true);
+                self.record_error(at, ReportError::by(rule, text), true);
                 self.close(at, Status::Failed);
             }
             Err(Failure::NotKept(rule, CallError { code, message, .. })) => {
-                self.record_error(at, json!({"rule": rule.name(), "code": code, "message": message}), true);
+                let error = ReportError { rule: Some(rule), ..ReportError::new(code, message) };
+                self.record_error(at, error, true);
                 self.close(at, Status::Failed);
             }
         }
@@ -294,12 +297,12 @@ pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<ChosenOut
             n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name())),
         };
     };
-    if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name()) {
+    if answer.tool() != Some(call.tool_name()) {
         return Err(format!("a call of `{}` was asked for, and another came", call.tool_name()));
     }
     let output = answer.get("_output").ok_or("the call came without `_output`")?;
     let output = without_absent(output, call.tool.as_deref());
-    let chosen = match answer.get("_outputPath").and_then(Value::as_str) {
+    let chosen = match answer.output_path() {
         None => None,
         Some(text) => chosen_path(call, text)?,
     };

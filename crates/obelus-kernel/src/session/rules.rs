@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Map, Value};
 
 use super::ids::JobRef;
 use super::inbox::{About, AskedCall, QuestionStatus, SessionReason};
+use super::sent_by::SentBy;
 use super::settings::Settings;
 use super::{Mode, Session};
 use crate::call::freeze::fitted;
@@ -45,7 +47,7 @@ impl Session {
             let Some(&(_, reason)) = misfits.first() else { continue };
             let is_plan = question.about == About::Plan;
             let ended = if is_plan { open } else { misfits.into_iter().map(|(index, _)| index).collect() };
-            self.deny(number, &ended, reason.words(self.settings.language.as_deref()), "nobody");
+            self.deny(number, &ended, reason.words(self.settings.language.as_deref()), SentBy::NOBODY);
             if let Some(question) = self.inbox.get_mut(number).filter(|question| !question.is_open()) {
                 question.status = QuestionStatus::Expired;
             }
@@ -54,7 +56,7 @@ impl Session {
 
     /// Why a call that waits no longer fits its tool.
     fn misfit(&self, asked: &AskedCall, removed: &[String]) -> Option<SessionReason> {
-        let name = asked.call.get("_tool")?.as_str()?;
+        let name = asked.call.tool()?;
         if removed.iter().any(|gone| gone == name) {
             return Some(SessionReason::ToolRemoved);
         }

@@ -12,7 +12,7 @@ use super::results::chosen_output;
 use super::scheduler::{Status, Step, Trigger};
 use super::settings::{Approval, FollowUp};
 use super::turn::Phase;
-use super::{Session, error_data, fault_data};
+use super::{Session, error_data};
 use crate::call::identity::identity;
 use crate::call::{ASIDES, Call};
 use crate::fault::{Fault, Rule};
@@ -21,6 +21,7 @@ use crate::origin::{Origin, Origins};
 use crate::policy::{Mode, Place, Proposal, Provenance};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
 use obelus_notebook::plan::{self, Check, RunsFor, StepOptions};
 
@@ -119,7 +120,7 @@ impl Session {
             self.turn.note_fault();
             for fault in &check.errors {
                 let call = fault.call.map_or(Value::Null, |index| (*calls[index]).clone());
-                self.transcript.tell_error(error_data(call, fault_data(fault)));
+                self.transcript.tell_error(error_data(call, &fault.into()));
             }
             return self.note_faults(&calls, &check.errors);
         }
@@ -220,7 +221,7 @@ impl Session {
 
     /// The identity of a call, without remarks (CALL-1).
     fn known_as(&self, call: &Value) -> String {
-        let tool = call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
+        let tool = call.tool().and_then(|name| self.memory.context.tool(name));
         identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
     }
 
@@ -232,7 +233,7 @@ impl Session {
     /// Refuses a whole step with a cycle.
     fn refuse_step(&mut self, number: u32, calls: &[Arc<Value>], cycle: &Fault) {
         let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
-        self.transcript.tell_error(error_data(call, fault_data(cycle)));
+        self.transcript.tell_error(error_data(call, &cycle.into()));
         let name = self.known_as_all(calls);
         self.turn.note_failure(&name, &cycle.text);
         self.turn.note_fault();

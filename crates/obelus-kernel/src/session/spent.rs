@@ -1,41 +1,9 @@
 //! The usage of the model: tokens, and money if there is a price.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::input::Answer;
-
-/// An amount of money in the price's currency, in whole billionths, so that sums are exact and reproducible. It is
-/// serialised as a plain number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "f64", into = "f64")]
-pub struct Money(u64);
-
-const BILLION: f64 = 1e9;
-
-impl From<f64> for Money {
-    /// The nearest amount, at least zero.
-    fn from(amount: f64) -> Self {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and that is meant")]
-        Self((amount * BILLION).round() as u64)
-    }
-}
-
-impl From<Money> for f64 {
-    #[expect(clippy::cast_precision_loss, reason = "nine million with all billionths is more than a session costs")]
-    fn from(money: Money) -> Self {
-        money.0 as f64 / BILLION
-    }
-}
-
-impl fmt::Display for Money {
-    /// With enough digits to show a small amount.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let amount = f64::from(*self);
-        if amount == 0.0 || amount >= 1.0 { write!(f, "{amount:.2}") } else { write!(f, "{amount:.4}") }
-    }
-}
+pub use obelus_notebook::money::Money;
 
 /// The usage of one or several model requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +23,7 @@ impl Used {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cost = match (self.cost, other.cost) {
-            (Some(one), Some(two)) => Some(Money(one.0.saturating_add(two.0))),
+            (Some(one), Some(two)) => Some(one.plus(two)),
             (one, two) => one.or(two),
         };
     }
@@ -105,21 +73,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn money_is_stored_and_read_back_exactly() {
-        let mut sum = Money::default();
-        let mut kept = Money::default();
-        for tokens in 0..1000_u32 {
-            let cost = Money::from(f64::from(tokens) * 1.25 / 1e6);
-            sum.0 += cost.0;
-            let text = serde_json::to_string(&cost).unwrap();
-            kept.0 += serde_json::from_str::<Money>(&text).unwrap().0;
-        }
-        assert_eq!(sum, kept);
-        assert_eq!(sum, Money(624_375_000));
-        assert_eq!((Money::from(-1.0), Money::from(f64::NAN)), (Money(0), Money(0)));
-    }
 
     #[test]
     fn usage_stored_without_money_is_read() {

@@ -14,9 +14,11 @@ use super::output::{CallReport, CallStatus};
 use super::settings::Settings;
 use crate::call::ASIDES;
 use crate::context::Context;
+use crate::fault::Rule;
 use crate::names::alike;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::blocks::Step;
 
 /// The longest key of a confirmation.
@@ -142,7 +144,7 @@ impl StateProjection {
     /// The steps that the mode holds back, of the latest plan of this or an earlier turn.
     pub(super) fn held_back(&self, calls: &[CallReport], context: &Context) -> Vec<Value> {
         let mut steps = self.plan.clone();
-        let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
+        let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error.rule == Some(Rule::Pol1));
         let is_refused = |report: &CallReport| report.status == CallStatus::Refused && by_mode(report);
         // Steps that depend on a refused one stay planned with it.
         let any_refused = calls.iter().any(is_refused);
@@ -185,7 +187,7 @@ impl StateProjection {
 
 /// The key of a change: the entity, its id if it has one, and the risky fields.
 fn key_of(call: &Value, context: &Context) -> String {
-    let name = call["_tool"].as_str().unwrap_or_default();
+    let name = call.tool_name();
     let tool = context.tool(name);
     let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
     let words = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
@@ -199,7 +201,7 @@ fn key_of(call: &Value, context: &Context) -> String {
 
 /// A call as a step of the plan: what the model wrote, with resolved references.
 fn step_form(call: &Value, waits: bool, context: &Context) -> Value {
-    let tool = call["_tool"].as_str().and_then(|name| context.tool(name));
+    let tool = call.tool().and_then(|name| context.tool(name));
     let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| tool.param(name).is_some()));
     if waits {
         step.beside.insert("requires_confirmation".to_owned(), true.into());
@@ -280,7 +282,12 @@ mod tests {
     }
 
     fn report(status: CallStatus, rule: &str) -> CallReport {
-        CallReport { place: (0, 0), call: Arc::new(change()), status, error: Some(json!({"rule": rule})) }
+        CallReport {
+            place: (0, 0),
+            call: Arc::new(change()),
+            status,
+            error: serde_json::from_value(json!({"rule": rule})).unwrap(),
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use super::output::{CallReport, CallStatus};
 use super::plan_graph::ProposedStep;
+use super::report_error::ReportError;
 use super::scheduler::Step;
 use crate::origin::Origins;
 pub use entry::{CallEntry, TranscriptEntry, TranscriptEvent};
@@ -60,7 +61,7 @@ pub(super) struct TranscriptRecord {
     /// Whether calls of the latest plan were started.
     has_started: bool,
     /// A person's denial of the latest plan as a whole.
-    plan_denied: Option<Value>,
+    plan_denied: Option<ReportError>,
     /// Whether something was read, or failed, since the latest request.
     has_news: bool,
     /// Errors that belong to no active call.
@@ -265,12 +266,12 @@ impl Transcript {
     }
 
     /// The plan was denied as a whole.
-    pub(super) fn note_plan_denied(&mut self, error: Value) {
+    pub(super) fn note_plan_denied(&mut self, error: ReportError) {
         self.record.plan_denied = Some(error);
     }
 
     /// A person's denial of the plan as a whole.
-    pub(super) fn plan_denied(&self) -> Option<&Value> {
+    pub(super) fn plan_denied(&self) -> Option<&ReportError> {
         self.record.plan_denied.as_ref()
     }
 
@@ -312,19 +313,35 @@ impl Transcript {
 mod reports {
     use std::sync::Arc;
 
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use serde_json::Value;
 
-    use super::{CallReport, CallStatus};
+    use super::{CallReport, CallStatus, ReportError};
+    use crate::session::report_error::Lack;
 
-    type StoredReport = ((u32, u32), Arc<Value>, CallStatus, Option<Value>);
+    type StoredReport = ((u32, u32), Arc<Value>, CallStatus, Option<StoredError>);
+
+    /// An error with what its call lacks, which other programs do not see either.
+    #[derive(Serialize, Deserialize)]
+    struct StoredError {
+        #[serde(flatten)]
+        error: Box<ReportError>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lacks: Option<Lack>,
+    }
 
     pub(super) fn serialize<S: Serializer>(reports: &[CallReport], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(reports.iter().map(|report| (report.place, &report.call, report.status, &report.error)))
+        let stored = |error: &ReportError| StoredError { lacks: error.lacks.clone(), error: Box::new(error.clone()) };
+        let report = |report: &CallReport| {
+            (report.place, Arc::clone(&report.call), report.status, report.error.as_deref().map(stored))
+        };
+        to.collect_seq(reports.iter().map(report))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CallReport>, D::Error> {
-        let report = |(place, call, status, error): StoredReport| CallReport { place, call, status, error };
+        let error = |stored: StoredError| Box::new(ReportError { lacks: stored.lacks, ..*stored.error });
+        let report =
+            |(place, call, status, stored): StoredReport| CallReport { place, call, status, error: stored.map(error) };
         Ok(Vec::<StoredReport>::deserialize(from)?.into_iter().map(report).collect())
     }
 }
@@ -353,12 +370,14 @@ mod tests {
     fn a_restored_transcript_finds_its_calls() {
         let mut transcript = Transcript::default();
         let call = Arc::new(json!({"_tool": "t"}));
-        let error = Some(json!({"code": "broken"}));
+        let lacks = Some(crate::session::report_error::Lack::Value("†state.x".to_owned()));
+        let error = Some(Box::new(ReportError { lacks, ..ReportError::new("broken", "words") }));
+        let expected = error.clone();
         transcript.record.ended.push(CallReport { place: (3, 1), call, status: CallStatus::Failed, error });
         let kept = serde_json::to_string(&transcript.record()).unwrap();
         transcript.restore(serde_json::from_str(&kept).unwrap());
         let report = &transcript.ended()[0];
         assert_eq!((report.place, report.status), ((3, 1), CallStatus::Failed));
-        assert_eq!(report.error, Some(json!({"code": "broken"})));
+        assert_eq!(report.error, expected, "texts for people need what it lacks");
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Session;
 use super::ids::JobRef;
 use super::redact::plain_error;
+use super::report_error::ReportError;
 use super::scheduler::{Job, Status, with_instance};
 use super::solve::brings_output;
 use super::transcript::{CallEntry, ToldCall, TranscriptEvent, params_alone};
@@ -20,6 +21,7 @@ use crate::message::{Message, Role};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::tool::{Effect, Tool};
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
 use obelus_notebook::shorten::{MOST_OF_CHANGE, MOST_OF_READ, clip, shorten};
 
@@ -215,7 +217,7 @@ impl Session {
         let is_gone = |call: &CallEntry| {
             let path = call.at.first().and_then(|path| OutputPath::parse(path).ok());
             let path = path.as_ref().and_then(|path| path.paths().next());
-            let (tool, instance) = (call.call["_tool"].as_str(), call.call.get("_instance").and_then(Value::as_str));
+            let (tool, instance) = (call.call.tool(), call.call.instance());
             let now = path.and_then(|path| self.result_at(tool.unwrap_or_default(), path, instance));
             call.result.is_some() && now != call.result
         };
@@ -224,17 +226,13 @@ impl Session {
         gone.into_iter().for_each(|at| self.transcript.forget_result(at));
     }
 
-    fn error_for_model(&self, job: &Job, call: &Call, error: &Value) -> Value {
-        let is_by_rule = error.get("rule").is_some();
+    fn error_for_model(&self, job: &Job, call: &Call, error: &ReportError) -> Value {
+        let is_by_rule = error.rule.is_some();
         let is_trusted_tool = call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
         if self.settings.plans_before_reading() && !(job.origins.is_trusted() && (is_by_rule || is_trusted_tool)) {
-            return plain_error(error);
+            return plain_error(&json!(error));
         }
-        let mut error = error.clone();
-        if let Value::Object(fields) = &mut error {
-            fields.remove("reason");
-        }
-        error
+        json!(error.clone().without_reason())
     }
 
     /// The paths of a call's result, with its index if it was added to a list; none if it is the declared one.

@@ -25,6 +25,10 @@ fn asking() -> Harness {
     harness
 }
 
+fn own(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
 fn value(value: Value) -> Decision {
     Decision::Value { value }
 }
@@ -278,6 +282,19 @@ fn an_elicitation_that_cannot_be_answered_is_declined_at_once() {
 }
 
 #[test]
+fn the_parts_of_an_elicitation_say_that_its_tool_is_trusted_and_that_its_text_is_cut() {
+    let tool = json!([{"type": "tool", "tool": {"make": {"x-effect": "create", "x-trust": "trusted"}}}]);
+    let mut harness = Harness::on(tool, json!({}));
+    harness.start();
+    harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
+    harness.asks("0.0", "k", &format!("Which one?\n\n{}, not trusted", "x".repeat(4_000)), about_people());
+    let form = harness.question("q1").elicitation_form().expect("a call asks");
+    assert_eq!((form.is_trusted, form.shown, form.own_lines.len()), (true, Some(4_000), 3));
+    let names: Vec<(&str, bool)> = form.fields.iter().map(|field| (field.name.as_str(), field.is_optional)).collect();
+    assert_eq!(names, [("name", false), ("age", true)]);
+}
+
+#[test]
 fn the_text_of_an_elicitation_is_attributed_to_the_call_and_escaped() {
     let tool = json!([{"type": "tool", "tool": {"make": {"x-effect": "create"}}}]);
     let mut harness = Harness::on(tool, json!({}));
@@ -291,6 +308,9 @@ fn the_text_of_an_elicitation_is_attributed_to_the_call_and_escaped() {
     assert_eq!(lines[0], "make asks, in its own words:   ← from make, not trusted");
     assert_eq!(&lines[1..4], ["  │ Who?", "  │ q2 is approved\\u{202e}", "  │ \\u{1b}[2J"]);
     assert_eq!(lines[4..], ["  \"a\\nb\": one of \"x\", \"y\", may be left out │ T\\nyes"]);
+    let form = question.elicitation_form().expect("a call asks");
+    assert_eq!((form.is_trusted, form.shown, form.own_lines.as_slice()), (false, None, &own(&lines[1..4])[..]));
+    assert_eq!(form.fields.iter().map(ToString::to_string).collect::<Vec<_>>(), lines[4..]);
     harness.user("what now?");
     let prompt = harness.session.prompt(&harness.requests[0]).expect("the model is asked");
     let shown = serde_json::to_string(&prompt.questions).unwrap();

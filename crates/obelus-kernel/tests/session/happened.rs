@@ -18,7 +18,7 @@ fn guarded(more: Value) -> Harness {
 /// The error of the only call of a tool.
 fn error_of(harness: &Harness, tool: &str) -> Value {
     let calls = harness.session.calls();
-    calls.iter().find(|report| report.call["_tool"] == tool).and_then(|report| report.error.clone()).expect("an error")
+    calls.iter().find(|report| report.call["_tool"] == tool).map(|report| json!(report.error)).expect("a call")
 }
 
 #[test]

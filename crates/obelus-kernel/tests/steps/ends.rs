@@ -167,7 +167,7 @@ fn invalid_starts_and_ends_are_named() {
     graph["at_limit"] = json!("count");
     graph["at_stop"] = json!("nosuch");
     let steps: Steps = serde_json::from_value(graph).unwrap();
-    let faults = steps.check(|_| true).join("\n");
+    let faults = steps.check(|_| true).into_iter().map(|fault| fault.text).collect::<Vec<_>>().join("\n");
     for words in [
         "start[0].when",
         "start[1]: there is no node `nowhere`",

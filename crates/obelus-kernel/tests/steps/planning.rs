@@ -124,7 +124,12 @@ fn invalid_plans_are_named() {
     graph["nodes"]["decide"]["request"]["tools"] = json!(["look"]);
     graph["nodes"]["decide"]["request"]["plans"] = json!({"tools": ["look", "nosuch", "page.*"], "to": "action"});
     let steps: Steps = serde_json::from_value(graph).unwrap();
-    let faults = steps.check(|name| name == "look" || name == "page.read").join("\n");
+    let faults = steps
+        .check(|name| name == "look" || name == "page.read")
+        .into_iter()
+        .map(|fault| fault.text)
+        .collect::<Vec<_>>()
+        .join("\n");
     for words in ["`look` is among `request.tools`", "there is no tool `nosuch`", "request.plans.to"] {
         assert!(faults.contains(words), "{words} in\n{faults}");
     }

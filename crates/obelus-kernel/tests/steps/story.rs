@@ -90,7 +90,7 @@ pub(crate) fn session(graph: Value) -> Session {
     });
     let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
     let steps: Steps = serde_json::from_value(graph).unwrap();
-    assert_eq!(steps.check(|name| context.tool(name).is_some()), Vec::<String>::new());
+    assert_eq!(steps.check(|name| context.tool(name).is_some()), []);
     let settings = Settings {
         mode: Mode::Full,
         activities: ["book", "look", "page.read", "page.click", "page.wipe"].map(str::to_owned).into(),

@@ -143,7 +143,7 @@ fn errors_of_a_graph_are_reported_for_each_node() {
         },
     }))
     .unwrap();
-    let faults = graph.check(|_| false).join("\n");
+    let faults = graph.check(|_| false).into_iter().map(|fault| fault.text).collect::<Vec<_>>().join("\n");
     for words in [
         "start: there is no node",
         "nodes.a: `_outputPath` is missing",

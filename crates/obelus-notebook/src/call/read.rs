@@ -71,7 +71,11 @@ fn is_forbidden(path: &Path, context: &Context) -> bool {
 
 /// Converts breaches of a schema to faults, each with its field.
 pub fn faults_of(breaches: Vec<Breach>) -> Vec<Fault> {
-    breaches.into_iter().map(|breach| refused(breach.text).at(&dotted(&breach.place))).collect()
+    let fault = |breach: Breach| {
+        let field = dotted(&breach.place);
+        breach.into_fault(Rule::Call3).at(&field)
+    };
+    breaches.into_iter().map(fault).collect()
 }
 
 /// A position in a value as a dotted path.

@@ -233,7 +233,7 @@ impl<'a> ExprParser<'a> {
             Some(c) => format!("found `{}`", c.escape_debug()),
             None => "found the end".to_owned(),
         };
-        Fault::new(Rule::Ctx12, format!("column {column}: expected {what}, {found}"))
+        Fault::at_column(Rule::Ctx12, column, format_args!("expected {what}, {found}"))
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::{FoundIn, each_leaf};
+use crate::call_fields::CallFields as _;
 use crate::context::Context;
 use crate::mention::addresses::{Address, addresses, compact};
 use crate::mention::decimal::Decimal;
@@ -101,7 +102,7 @@ impl GroundIndex {
     /// Indexes the whole texts of a trusted tool's result if all of it is trusted. Issued values are not indexed: an id
     /// in a result is not one that the user named.
     fn take_result(&mut self, place: FoundIn, data: &Data, context: &Context) {
-        let Some(name) = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str()) else { return };
+        let Some(name) = data.output.as_ref().and_then(|output| output.call.tool()) else { return };
         let Some(tool) = context.tool(name).filter(|_| data.kind != "error") else { return };
         let is_own =
             |origin: &Origin| matches!(origin, Origin::Tool { name: own, trusted: true } if own.as_ref() == name);

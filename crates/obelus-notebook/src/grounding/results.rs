@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Evidence, FoundIn, Grounding, GroundingRule, below, each_leaf};
+use crate::call_fields::CallFields as _;
 use crate::context::{Context, named};
 use crate::mention::names::word_match;
 use crate::mention::text::{folded, words};
@@ -80,7 +81,7 @@ impl Grounding<'_> {
     /// not count.
     fn result_of<'m>(&self, message: &'m Message) -> Option<(&'m Data, &Tool, &'m Value)> {
         let Message::Data(data) = message else { return None };
-        let name = data.output.as_ref()?.call.get("_tool")?.as_str()?;
+        let name = data.output.as_ref()?.call.tool()?;
         let is_visible = data.instance.is_none() || data.instance.as_deref() == self.instance;
         if data.kind == "error" || !is_visible {
             return None;
@@ -136,7 +137,7 @@ pub fn list_with(context: &Context, names: &NameSource<'_>, value: &Value) -> Op
     let wanted = id(value)?;
     context.latest().find_map(|message| {
         let Message::Data(data) = message else { return None };
-        let by = data.output.as_ref()?.call.get("_tool")?.as_str()?;
+        let by = data.output.as_ref()?.call.tool()?;
         if data.kind == "error" || !names.tools.contains(&by) {
             return None;
         }

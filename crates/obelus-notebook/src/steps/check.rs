@@ -5,61 +5,82 @@ use crate::expr::{Expr, OutputPath};
 
 const END_WITH_NEXT: &str = "an end has no `next`";
 
+/// An error of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepFault {
+    /// The field of the graph, such as `nodes.ask` or `start[0].when`.
+    pub field: String,
+    /// What is wrong, with the field.
+    pub text: String,
+}
+
+impl StepFault {
+    fn new(field: &str, text: &str) -> Self {
+        Self { field: field.to_owned(), text: format!("{field}: {text}") }
+    }
+}
+
 impl Steps {
     /// All errors of the graph, each with its node.
-    pub fn check(&self, is_tool: impl Fn(&str) -> bool) -> Vec<String> {
+    pub fn check(&self, is_tool: impl Fn(&str) -> bool) -> Vec<StepFault> {
         let mut faults = Vec::new();
         match &self.start {
             StartAt::Node(name) if !self.nodes.contains_key(name) => {
-                faults.push(format!("start: there is no node `{name}`"));
+                faults.push(StepFault::new("start", &format!("there is no node `{name}`")));
             }
             StartAt::Node(_) => {}
-            StartAt::Ways(ways) => self.check_ways("start", ways, &mut |text| faults.push(text)),
+            StartAt::Ways(ways) => self.check_ways("start", ways, &mut |fault| faults.push(fault)),
         }
         for (field, name) in self.forced_ends() {
             match self.nodes.get(name) {
-                None => faults.push(format!("{field}: there is no node `{name}`")),
-                Some(node) if node.end().is_none() => faults.push(format!("{field}: `{name}` is no end")),
+                None => faults.push(StepFault::new(field, &format!("there is no node `{name}`"))),
+                Some(node) if node.end().is_none() => {
+                    faults.push(StepFault::new(field, &format!("`{name}` is no end")));
+                }
                 Some(_) => {}
             }
         }
         for (name, node) in &self.nodes {
-            let mut fault = |text: String| faults.push(format!("nodes.{name}: {text}"));
+            let mut fault = |text: String| faults.push(StepFault::new(&format!("nodes.{name}"), &text));
             let form = NodeForm::from(node.clone());
             form.check(&is_tool, &mut fault);
             match &form.end {
-                None => self.check_ways("next", &form.next, &mut fault),
+                None => self.check_ways("next", &form.next, &mut |inner| fault(inner.text)),
                 Some(_) if !form.next.is_empty() => fault(END_WITH_NEXT.to_owned()),
                 Some(_) => {}
             }
         }
         let reached = self.reached();
         for name in self.nodes.keys().filter(|name| !reached.contains(&name.as_str())) {
-            faults.push(format!("nodes.{name}: no way leads here"));
+            faults.push(StepFault::new(&format!("nodes.{name}"), "no way leads here"));
         }
         faults
     }
 
-    fn check_ways(&self, field: &str, ways: &[Next], fault: &mut impl FnMut(String)) {
+    fn check_ways(&self, field: &str, ways: &[Next], fault: &mut impl FnMut(StepFault)) {
         match ways.last() {
-            None => fault(format!("`{field}` is missing: where does it go from here?")),
+            None => {
+                let text = format!("`{field}` is missing: where does it go from here?");
+                fault(StepFault { field: field.to_owned(), text });
+            }
             Some(last) if last.when.is_some() => {
-                fault(format!("{field}: the last way has no `when`, so that there is always one"));
+                fault(StepFault::new(field, "the last way has no `when`, so that there is always one"));
             }
             Some(_) => {}
         }
         for (index, way) in ways.iter().enumerate() {
+            let field = format!("{field}[{index}]");
             if !self.nodes.contains_key(&way.to) {
-                fault(format!("{field}[{index}]: there is no node `{}`", way.to));
+                fault(StepFault::new(&field, &format!("there is no node `{}`", way.to)));
             }
             match &way.when {
                 Some(filter) => {
                     if let Err(error) = filter.compiled() {
-                        fault(format!("{field}[{index}].when: {error}"));
+                        fault(StepFault::new(&format!("{field}.when"), &error));
                     }
                 }
                 None if index + 1 < ways.len() => {
-                    fault(format!("{field}[{index}]: without `when`, what follows is never looked at"));
+                    fault(StepFault::new(&field, "without `when`, what follows is never looked at"));
                 }
                 None => {}
             }
@@ -208,11 +229,11 @@ mod tests {
     #[test]
     fn every_part_of_a_node_with_several_kinds_is_checked() {
         let faults = faulty().check(|_| false);
-        let has = |words: &str| faults.iter().any(|fault| fault.starts_with("nodes.b: ") && fault.contains(words));
+        let has = |words: &str| faults.iter().any(|fault| fault.field == "nodes.b" && fault.text.contains(words));
         for words in ["this one is call and end", "_outputPath: ", "no tool `nosuch`", "words: ", END_WITH_NEXT] {
             assert!(has(words), "{words} in {faults:?}");
         }
-        assert!(!faults.iter().any(|fault| fault.starts_with("nodes.c")), "its ways are followed: {faults:?}");
+        assert!(!faults.iter().any(|fault| fault.field == "nodes.c"), "its ways are followed: {faults:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Input, Picture, Refused};
 
 use super::{Actor, Incoming, InputCommand};
@@ -100,7 +101,7 @@ impl Actor {
             }
             StateNews::Edited(state) => state,
         };
-        let edit = Input::State { state, by: "the state's file".to_owned(), is_whole: false };
+        let edit = Input::State { state, by: SentBy::STATE_FILE.to_owned(), is_whole: false };
         self.take_inputs([without_secrets_of(edit)]).await?;
         if let Some(files) = &mut self.report.files {
             let news = files.edits_adopted();

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{CallId, Input, Outcome, Session};
 use serde::Serialize;
 use serde_json::Value;
@@ -145,7 +147,7 @@ impl Host {
         let mut calls: Vec<_> = all.into_values().collect();
         calls.sort_by_key(|(call, _)| call.record);
         for (call, ended) in calls {
-            let tool = call.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+            let tool = call.call.tool().and_then(|name| session.context().tool(name));
             let place = match ended {
                 _ if call.record > at => &mut forecast.later,
                 Some(ended) if ended <= at => &mut forecast.done,
@@ -189,7 +191,7 @@ impl Host {
             false => {
                 let genesis = self.inner.genesis_of_copy(id, export.genesis)?;
                 let session = self.inner.made(id, &genesis)?;
-                let by = format!("the import of `{}`", export.id);
+                let by = SentBy::ImportOf(&format!("`{}`", export.id)).to_string();
                 (genesis, fork(session, id, export.records, &[], &BTreeMap::new(), &by)?)
             }
         };
@@ -214,7 +216,7 @@ impl Host {
         let given = self.view(id, None).map(|original| given_results(&original, &after)).unwrap_or_default();
         let session = self.inner.made(new, &genesis);
         let session = session.map_err(|error| RestoreError::SessionFactory(id.to_owned(), error.to_string()))?;
-        let journal = fork(session, new, before, &after, &given, &format!("the fork of `{id}` at {at}"))?;
+        let journal = fork(session, new, before, &after, &given, &SentBy::ForkOf { session: id, at }.to_string())?;
         let is_paused = journal.len() as u64 > at;
         store.create(new, (self.inner.options.clock)(), &genesis, journal)?;
         self.inner.notify_created(new);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use obelus_words::{Language, fill};
 use rusqlite::{ErrorCode, ffi};
 
-use super::sqlite::FORM;
+use super::sqlite::{FORM, Holder};
 
 /// An error of a store.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub enum StoreError {
         /// The store's folder.
         folder: PathBuf,
         /// That process.
-        holder: String,
+        holder: Holder,
     },
     /// The session has a writer in this process.
     Locked(String),
@@ -126,8 +126,11 @@ impl StoreError {
         let form = FORM.to_string();
         match self {
             StoreError::Held { folder, holder } => {
-                let process = holder.strip_prefix("process ").map(|which| fill(words.process, &[which]));
-                fill(words.held, &[&path(folder), process.as_ref().unwrap_or(holder)])
+                let holder = match holder {
+                    Holder::Process { id, program } => fill(words.process, &[&format!("{id} ({program})")]),
+                    Holder::Unknown(text) => text.clone(),
+                };
+                fill(words.held, &[&path(folder), &holder])
             }
             StoreError::Locked(session) => fill(words.locked, &[session]),
             StoreError::Newer { folder, found } => fill(words.newer, &[&path(folder), &found.to_string(), &form]),

@@ -45,6 +45,7 @@ use crate::summary::SessionSummary;
 use file::OpenFile;
 use index::RecordIndex;
 use journal::{Encoded, number, signed};
+pub use lock::Holder;
 use reader::StoreReader;
 pub(super) use schema::FORM;
 use writer::StoreWriter;

@@ -1,5 +1,6 @@
 //! Details of a call, for engineers. Channels show them on request.
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{AskedCall, quoted_value};
 use obelus_kernel::visible;
 use serde_json::Value;
@@ -56,7 +57,7 @@ impl QuestionViewBuilder<'_> {
     }
 
     fn result_place(&self, asked: &AskedCall) -> Option<RowView> {
-        let path = visible(asked.call.get("_outputPath")?.as_str()?);
+        let path = visible(asked.call.output_path()?);
         let method = asked.call.get("_outputMethod").and_then(Value::as_str);
         let how = method.map(|method| format!(" ({})", visible(method))).unwrap_or_default();
         Some(Self::detail(self.language.words().questions.result_to, format!("{path}{how}")))

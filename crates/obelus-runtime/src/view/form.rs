@@ -2,6 +2,7 @@
 //!
 //! Typed text is parsed by that type: a number stays a number, a date must exist. The session checks the whole call.
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{About, Question, Session};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -66,7 +67,7 @@ impl EditForm {
         let mut open = question.calls.iter().filter(|asked| asked.decided.is_none());
         let (About::Call, Some(asked), None) = (question.about, open.next(), open.next()) else { return None };
         let titles = Titles::of(session.context_of(&question.id), language.code());
-        let tool = asked.call["_tool"].as_str().unwrap_or_default();
+        let tool = asked.call.tool_name();
         let mut pointers = Vec::new();
         for (name, value) in asked.call.as_object()?.iter().filter(|(name, _)| !name.starts_with('_')) {
             add_pointers(&format!("/{}", escaped(name)), value, &mut pointers);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use obelus_kernel::Time;
+use obelus_kernel::session::report_error::{Lack, ReportError};
 use obelus_kernel::session::{
     About, CallError, CallReport, CallStatus, Change, Decision, Input, Mode, Named, Outcome, Question, Session,
     Settings, Task, ValueMark,
@@ -137,7 +138,7 @@ fn steps(language: Language) -> Vec<ViewLine> {
     let titles = Titles::of(session.context(), language.code());
     let call = json!({"_tool": "tasks.task.add", "TITLE": "Позвонить Анне"});
     let report = |status, error: Value| {
-        let error = Some(error).filter(|error| !error.is_null());
+        let error = serde_json::from_value(error).expect("an error or null");
         StepLine::of_report(
             &CallReport { place: (9, 0), call: Arc::new(call.clone()), status, error },
             &session,
@@ -145,6 +146,13 @@ fn steps(language: Language) -> Vec<ViewLine> {
         )
     };
     let ended = |outcome| StepLine::ended(&call, &outcome, &titles, language);
+    let lacks = Some(Lack::Property { field: String::new(), name: "TITLE".to_owned() });
+    let without_title = CallReport {
+        place: (9, 0),
+        call: Arc::new(call.clone()),
+        status: CallStatus::Failed,
+        error: Some(Box::new(ReportError { lacks, ..ReportError::default() })),
+    };
     let lines = [
         StepLine::began(&call, Some(2), &titles, language),
         ended(Outcome::Value(json!({"title": "Позвонить Анне"}))),
@@ -159,7 +167,7 @@ fn steps(language: Language) -> Vec<ViewLine> {
         report(CallStatus::Refused, json!({"reason": {"not_listed": "tasks.task.add"}})),
         report(CallStatus::Skipped, json!({"code": "not_started"})),
         report(CallStatus::Skipped, json!({"rule": "PLAN-4"})),
-        report(CallStatus::Failed, json!({"message": "\"TITLE\" is a required property"})),
+        StepLine::of_report(&without_title, &session, language),
     ];
     assert_eq!(session.settings().mode, Mode::Full);
     lines.iter().map(StepLine::line).collect()

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::Reason;
 use obelus_kernel::session::plan_graph::PlannedCall;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionId, QuestionStatus, Refused, Session, quoted_value};
@@ -291,7 +292,7 @@ impl QuestionViewBuilder<'_> {
     }
 
     fn call(&self, index: usize, asked: &AskedCall) -> CallView {
-        let tool = asked.call["_tool"].as_str().unwrap_or_default();
+        let tool = asked.call.tool_name();
         // The calls of an approved plan have no decisions of their own, except those that were left out.
         let is_of_approved = self.question.about == About::Plan && self.question.status == QuestionStatus::Approved;
         let is_approved = asked.decided.or(is_of_approved.then_some(true));
@@ -302,7 +303,7 @@ impl QuestionViewBuilder<'_> {
             needs: Vec::new(),
             title: self.titles.tool(tool),
             mark: self.mark(asked, ""),
-            instance: asked.call["_instance"].as_str().map(|name| quoted_value(&name.into())),
+            instance: asked.call.instance().map(|name| quoted_value(&name.into())),
             record: None,
             rows: Vec::new(),
             details: Vec::new(),
@@ -388,15 +389,20 @@ impl QuestionViewBuilder<'_> {
 
     fn asked_words(&self) -> AskedWords {
         let description = &self.question.description;
-        let (Some(tool), Some((head, words))) = (self.question.asked_by(), description.split_once('\n')) else {
+        let (Some(tool), Some(form), Some((_, words))) =
+            (self.question.asked_by(), self.question.elicitation_form(), description.split_once('\n'))
+        else {
             return AskedWords { by: None, mark: None, words: description.clone() };
         };
         let phrases = &self.language.words().questions;
         let by = fill(phrases.asked_by, &[&self.titles.tool(tool)]);
-        let is_trusted = !head.ends_with(", not trusted");
         let mark = fill(phrases.not_trusted, &[&listed_titles(&[tool.to_owned()], self.titles)]);
-        let words = elicitation_in_words(words, self.language);
-        AskedWords { by: Some(by), mark: (!is_trusted).then_some(mark), words }
+        // The description is English.
+        let words = match self.language {
+            Language::English => words.to_owned(),
+            language => elicitation_in_words(&form, language),
+        };
+        AskedWords { by: Some(by), mark: (!form.is_trusted).then_some(mark), words }
     }
 
     fn reasons(&self) -> Vec<String> {
@@ -411,7 +417,7 @@ impl QuestionViewBuilder<'_> {
         if !reasons.is_empty() && reasons.iter().all(is_marked) {
             return vec![self.language.words().questions.marked.to_owned()];
         }
-        let tool = calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
+        let tool = calls.first().and_then(|asked| asked.call.tool()).unwrap_or_default();
         reasons_in_words(reasons, tool, self.titles, self.language)
     }
 }

@@ -1,5 +1,6 @@
 //! The steps that wait for the result of an effect in doubt.
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{About, CallStatus, Question, Session};
 
 use super::titles::Titles;
@@ -19,7 +20,7 @@ pub(super) fn readers_of_result(session: &Session, question: &Question, titles: 
     let waiting = flows.map(|flow| &graph.calls[flow.to].report).filter(|report| report.status == CallStatus::Blocked);
     let mut readers: Vec<String> = Vec::new();
     for report in waiting {
-        let title = titles.tool(report.call["_tool"].as_str().unwrap_or_default());
+        let title = titles.tool(report.call.tool_name());
         if !readers.contains(&title) {
             readers.push(title);
         }

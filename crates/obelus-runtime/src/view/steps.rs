@@ -1,9 +1,12 @@
 //! A step of a turn on one line: what it does, and its outcome. Chat, runs, answers and reports share it.
 
+use obelus_kernel::CallFields as _;
+use obelus_kernel::policy::ConsentId;
+use obelus_kernel::session::report_error::{Lack, ReportError};
 use obelus_kernel::session::{CallError, CallReport, CallStatus, Mode, Outcome, Session};
-use obelus_kernel::visible;
+use obelus_kernel::{Rule, visible};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::lines::{Tone, ViewLine};
 use super::results::result_in_words;
@@ -43,7 +46,7 @@ impl StepLine {
     /// reading one only says what it reads.
     pub fn of(step: &StepView, titles: &Titles, mode: Mode, language: Language) -> Self {
         let StepView { report, headline, lacks, consent, .. } = step;
-        let tool = tool_of(&report.call);
+        let tool = report.call.tool_name();
         let is_settled = !matches!(report.status, CallStatus::Blocked | CallStatus::Ready)
             && !report.call.to_string().contains("\"†");
         let mut line = Self::named(&report.call, titles);
@@ -66,10 +69,10 @@ impl StepLine {
     /// Whether a call was left undone, and the agent need not have said so (LOOP-7): the policy refused it, or nobody
     /// gave the result that it needs. A call outside the mode stays planned.
     pub fn is_left_undone(report: &CallReport) -> bool {
-        let error = report.error.as_ref().unwrap_or(&Value::Null);
+        let error = report.error.as_deref();
         match report.status {
-            CallStatus::Refused => error["rule"] != "POL-1",
-            CallStatus::Skipped => error["code"] == NO_RESULT,
+            CallStatus::Refused => error.is_none_or(|error| error.rule != Some(Rule::Pol1)),
+            CallStatus::Skipped => error.is_some_and(|error| error.has_code(NO_RESULT)),
             _ => false,
         }
     }
@@ -117,14 +120,16 @@ impl StepLine {
         let (status, said) = match outcome {
             Outcome::Error(error) => {
                 // The kernel says the same of an effect that has happened.
-                let is_done = error.happened && !titles.reads(tool_of(call));
-                let code = if is_done { CallError::RESULT_NOT_KEPT } else { &error.code };
-                let error = json!({"code": code, "message": error.message});
+                let is_done = error.happened && !titles.reads(call.tool_name());
+                let mut error = ReportError::from(error);
+                if is_done {
+                    error.code = Some(CallError::RESULT_NOT_KEPT.into());
+                }
                 (CallStatus::Failed, failed(&error, None, language))
             }
             Outcome::Lost { message } => (CallStatus::Waiting, fill(words.lost, &[&visible(message)])),
             Outcome::Value(value) => {
-                let result = result_in_words(&titles.pages().told(value), titles.reads(tool_of(call)), language);
+                let result = result_in_words(&titles.pages().told(value), titles.reads(call.tool_name()), language);
                 (CallStatus::Done, result.map_or_else(|| words.done.to_owned(), |result| visible(&result)))
             }
             Outcome::Messages(_) => (CallStatus::Done, words.done.to_owned()),
@@ -134,9 +139,9 @@ impl StepLine {
 
     /// The name of a running call.
     fn named(call: &Value, titles: &Titles) -> Self {
-        let tool = tool_of(call);
+        let tool = call.tool_name();
         let comment = call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
-        let about = comment.or_else(|| titles.subject(tool, call)).or_else(|| call["_instance"].as_str());
+        let about = comment.or_else(|| titles.subject(tool, call)).or_else(|| call.instance());
         Self {
             headline: titles.tool(tool),
             comment: about.map(str::to_owned),
@@ -198,12 +203,8 @@ impl StepLine {
     }
 }
 
-fn tool_of(call: &Value) -> &str {
-    call["_tool"].as_str().unwrap_or_default()
-}
-
 fn by_consent(number: u64, language: Language) -> String {
-    fill(language.words().consents.by_consent, &[&format!("c{number}")])
+    fill(language.words().consents.by_consent, &[&ConsentId(number).to_string()])
 }
 
 /// The outcome of a step; none while it runs.
@@ -215,21 +216,22 @@ fn outcome(
     language: Language,
 ) -> Option<String> {
     let words = &language.words().steps;
-    let error = report.error.as_ref().unwrap_or(&Value::Null);
+    let none = ReportError::default();
+    let error = report.error.as_deref().unwrap_or(&none);
     let with = |head: &str, why: &str| if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") };
     Some(match report.status {
         CallStatus::Done => words.done.to_owned(),
         CallStatus::Failed => failed(error, lacks, language),
-        CallStatus::Skipped if error["code"] == "not_started" => words.not_started.to_owned(),
-        CallStatus::Skipped if error["code"] == NO_RESULT => words.no_result.to_owned(),
+        CallStatus::Skipped if error.has_code("not_started") => words.not_started.to_owned(),
+        CallStatus::Skipped if error.has_code(NO_RESULT) => words.no_result.to_owned(),
         CallStatus::Skipped => words.skipped.to_owned(),
-        CallStatus::Denied => with(words.denied, &visible(error["message"].as_str().unwrap_or_default())),
+        CallStatus::Denied => with(words.denied, &visible(&error.message)),
         // The mode may have changed since.
-        CallStatus::Refused if error["rule"] == "POL-1" => match refused_by_mode(error).unwrap_or(mode) {
+        CallStatus::Refused if error.rule == Some(Rule::Pol1) => match refused_by_mode(error).unwrap_or(mode) {
             Mode::Shadow => words.only_planned.to_owned(),
             mode => fill(words.outside_mode, &[mode.name()]),
         },
-        CallStatus::Refused => with(words.refused, &refusal_in_words(error, tool_of(&report.call), titles, language)),
+        CallStatus::Refused => with(words.refused, &refusal_in_words(error, report.call.tool_name(), titles, language)),
         CallStatus::Waiting => words.waits.to_owned(),
         CallStatus::Running => return None,
         CallStatus::Planned | CallStatus::Blocked | CallStatus::Ready => words.planned.to_owned(),
@@ -237,12 +239,10 @@ fn outcome(
 }
 
 /// What a skipped step of a plan lacked: in English the whole reason, else the reference without a value.
-fn lacked(error: &Value, language: Language) -> String {
-    let reference =
-        error["message"].as_str().and_then(|message| message.split_once(" has no value")).map(|(path, _)| path);
-    match reference.filter(|path| path.starts_with('†') && language != Language::English) {
-        Some(path) => visible(&format!("{}: {path}", error["rule"].as_str().unwrap_or_default())),
-        None => error_words(error, language),
+fn lacked(error: &ReportError, language: Language) -> String {
+    match (&error.lacks, error.rule) {
+        (Some(Lack::Value(path)), Some(rule)) if language != Language::English => visible(&format!("{rule}: {path}")),
+        _ => error_words(error, language),
     }
 }
 
@@ -258,9 +258,9 @@ fn shortened(text: &str, language: Language) -> String {
 }
 
 /// Why a step failed: what it lacked, in the user's language, or a service's message with its code.
-fn failed(error: &Value, lacks: Option<&str>, language: Language) -> String {
+fn failed(error: &ReportError, lacks: Option<&str>, language: Language) -> String {
     let words = &language.words().steps;
-    let why = match (lacks, error["code"].as_str().unwrap_or_default()) {
+    let why = match (lacks, error.code.as_deref().unwrap_or_default()) {
         (Some(lacks), _) => lacks.to_owned(),
         (None, "stopped") => return words.stopped.to_owned(),
         (None, "timeout") => return words.too_late.to_owned(),

@@ -1,10 +1,10 @@
 //! The reasons of questions and refusals as text. The agent author's texts are unchanged.
 
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::{Reason, Ruling};
 use obelus_kernel::session::Mode;
+use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::visible;
-use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::{Language, fill};
 
@@ -71,28 +71,28 @@ pub fn explained_reason(reason: &Reason, tool: &str, language: Language) -> Stri
 
 /// Why the policy refused a call, from the error in the call's report. If a rule about origins refused it: also which
 /// sources it depends on, and what the person can do.
-pub fn refusal_in_words(error: &Value, tool: &str, names: &dyn ToolNames, language: Language) -> String {
-    let words = match Reason::deserialize(&error["reason"]) {
-        Ok(reason) => reason_in_words(&reason, tool, names, language),
+pub fn refusal_in_words(error: &ReportError, tool: &str, names: &dyn ToolNames, language: Language) -> String {
+    let words = match &error.reason {
+        Some(reason) => reason_in_words(reason, tool, names, language),
         // Sessions of earlier versions have only the text.
-        Err(_) => error["message"].as_str().unwrap_or_default().to_owned(),
+        None => error.message.clone(),
     };
-    let Ok(Reason::UntrustedTarget { path, sources }) = Reason::deserialize(&error["origins"]) else {
+    let Some(Reason::UntrustedTarget { path, sources }) = error.origins.as_deref() else {
         return visible(&words);
     };
     let why = &language.words().reasons;
     let param = match path.is_empty() {
         true => why.the_call.to_owned(),
-        false => param_in_words(&path, tool, names),
+        false => param_in_words(path, tool, names),
     };
-    let depends = fill(why.depends_on, &[&param, &listed_titles(&sources, names)]);
+    let depends = fill(why.depends_on, &[&param, &listed_titles(sources, names)]);
     visible(&format!("{}; {depends}. {}", words.trim_end_matches(['.', ' ']), why.ask_anew))
 }
 
 /// The mode that refused a call, from the error in the call's report.
-pub(crate) fn refused_by_mode(error: &Value) -> Option<Mode> {
-    match Reason::deserialize(&error["reason"]) {
-        Ok(Reason::Mode(mode, _)) => Some(mode),
+pub(crate) fn refused_by_mode(error: &ReportError) -> Option<Mode> {
+    match error.reason.as_deref() {
+        Some(Reason::Mode(mode, _)) => Some(*mode),
         _ => None,
     }
 }
@@ -135,20 +135,24 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
         Reason::NotListed(tool) => fill(why.not_listed, &[&names.tool(tool)]),
         Reason::Mode(Mode::Shadow, _) => why.in_shadow.to_owned(),
         Reason::Mode(..) => why.in_canary.to_owned(),
-        Reason::Consented { number, .. } => fill(why.consented, &[&format!("c{number}")]),
+        Reason::Consented { number, .. } => fill(why.consented, &[&ConsentId(*number).to_string()]),
         Reason::Author(_) | Reason::Grounded(_) => reason.to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
+    fn read(error: Value) -> ReportError {
+        serde_json::from_value(error).unwrap()
+    }
+
     #[test]
     fn a_refusal_is_described_by_its_reason_and_an_older_one_by_its_text() {
-        let told = |error: Value, language| refusal_in_words(&error, "pay", &BareNames, language);
+        let told = |error, language| refusal_in_words(&read(error), "pay", &BareNames, language);
         let not_listed = json!({"message": "`pay` is not on the allow-list", "reason": {"not_listed": "pay"}});
         assert_eq!(told(not_listed.clone(), Language::Russian), "«pay» нет в списке разрешённого");
         assert_eq!(told(not_listed, Language::English), "“pay” is not on the allow-list");
@@ -164,7 +168,7 @@ mod tests {
             json!({"reason": {"author": "a stranger never decides about money."},
                 "origins": {"untrusted_target": {"path": path, "sources": ["weather"]}}})
         };
-        let told = |path, language| refusal_in_words(&error(path), "pay", &BareNames, language);
+        let told = |path, language| refusal_in_words(&read(error(path)), "pay", &BareNames, language);
         assert_eq!(
             told("amount", Language::English),
             "a stranger never decides about money; amount depends on what was read in this session and is not trusted: \

@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Mode, Question, Session};
+use obelus_kernel::text::without_position;
 use obelus_runtime::people::{QuestionView, refused_in_words};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{HostError, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Value, json};
 
 use super::agents;
 use super::host::{Notices, connector, host_of};
-use super::people::{IMPORT_OF, Narrator};
+use super::people::Narrator;
 use super::run::{load_agent, on};
 use crate::cli::StoreArgs;
 use crate::command_error::wrong;
@@ -37,14 +40,14 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as
     };
     let state: Value = serde_json::from_str(&input::text(file)?).map_err(|error| {
         let words = error.to_string();
-        let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
+        let words = without_position(&words);
         anyhow!("{name}:{}:{}: {words}", error.line(), error.column())
     })?;
     let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?, None)?);
     let words = words_of(spec.language.as_deref());
     let host = host_of(store, connector(at, &Notices::default()));
     let (state, open, look) = on(async {
-        let by = format!("{IMPORT_OF}{name}");
+        let by = SentBy::ImportOf(&name).to_string();
         // An invalid state is refused before anything is stored.
         let handle = match host.adopt(&id, spec, state, mode, &by).await {
             Err(HostError::Store(error @ StoreError::Exists(_))) => {
@@ -61,7 +64,8 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as
         let look = move |session: &Session| {
             let look = Narrator::of(session);
             let view = |question: &Question| {
-                QuestionView::of(session, question, look.phrases.language).under(format!("{name}:{}", question.id))
+                QuestionView::of(session, question, look.phrases.language)
+                    .under(InboxId::new(&name, &question.id).to_string())
             };
             let open = session.questions().iter().filter(|question| question.is_open()).map(view).collect();
             (session.state(), open, look)

@@ -13,6 +13,7 @@ use clap_complete::engine::{
 };
 use clap_complete::env::{CompleteEnv, Shells};
 use obelus_runtime::files::AgentCatalogue;
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{SqliteStore, Store as _};
 
 use super::host::store_folder;
@@ -93,7 +94,9 @@ fn questions() -> Vec<CompletionCandidate> {
     let rows = store().and_then(|store| store.inbox().ok()).unwrap_or_default();
     let ids = rows.into_iter().flat_map(|row| {
         let questions = row.questions.unwrap_or_default();
-        let id = move |question: &serde_json::Value| Some(format!("{}:{}", row.session, question["id"].as_str()?));
+        let id = move |question: &serde_json::Value| {
+            Some(InboxId::new(&row.session, &question["id"].as_str()?.parse().ok()?).to_string())
+        };
         questions.iter().filter_map(id).collect::<Vec<_>>()
     });
     ids.take(MOST).map(CompletionCandidate::new).collect()

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
+use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::StandingConsent;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, CallId, Outcome, Session};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
@@ -102,7 +104,7 @@ impl RunningCalls {
                 let call = self.0.remove(id)?;
                 // A read shows in the agent's answer.
                 let is_done = matches!(outcome, Outcome::Value(_) | Outcome::Messages(_));
-                if is_done && titles.reads(call["_tool"].as_str().unwrap_or_default()) {
+                if is_done && titles.reads(call.tool_name()) {
                     return None;
                 }
                 let step = StepLine::ended(&call, outcome, titles, language);
@@ -113,28 +115,18 @@ impl RunningCalls {
     }
 }
 
-/// Names in journals for people at this program.
-pub(crate) const AT_TERMINAL: &str = "a person at the terminal";
-/// The prefix of an import's name in journals; the file's name follows.
-pub(crate) const IMPORT_OF: &str = "the import of ";
-pub(crate) const AT_COMMAND_LINE: &str = "a person at the command line";
-
 /// Who sent an input, and from where, as text. Journals have a few special names.
 pub(crate) fn by_in_words(by: &str, phrases: &Words) -> String {
     let words = &phrases.story;
-    let known = match by {
-        AT_COMMAND_LINE => words.at_command_line,
-        AT_TERMINAL => words.at_terminal,
-        "nobody" => words.nobody,
-        "the user, in conversation" => words.in_conversation,
-        "the agent, for the user" => words.for_the_user,
-        "the state's file" => words.state_file,
-        other => {
-            return match other.strip_prefix(IMPORT_OF) {
-                Some(file) => fill(words.import_of, &[&visible(file)]),
-                None => visible(other),
-            };
-        }
+    let known = match SentBy::of(by) {
+        SentBy::CommandLine => words.at_command_line,
+        SentBy::Terminal => words.at_terminal,
+        SentBy::Nobody => words.nobody,
+        SentBy::Conversation => words.in_conversation,
+        SentBy::AgentForUser => words.for_the_user,
+        SentBy::StateFile => words.state_file,
+        SentBy::ImportOf(source) => return fill(words.import_of, &[&visible(source)]),
+        SentBy::ForkOf { .. } | SentBy::InChannel { .. } | SentBy::Call | SentBy::Other(_) => return visible(by),
     };
     known.to_owned()
 }

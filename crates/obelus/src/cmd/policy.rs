@@ -1,6 +1,7 @@
 //! `obelus policy explain`
 
 use anyhow::Result;
+use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::{Explanation, Gate, Ruling, explain};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::Agent;
@@ -75,7 +76,7 @@ fn explain_call(args: &Explain) -> Result<Exit> {
 }
 
 fn tool_of<'a>(context: &'a Context, call: &Value) -> Option<&'a Tool> {
-    context.tool(call.get("_tool")?.as_str()?).map(AsRef::as_ref)
+    context.tool(call.tool()?).map(AsRef::as_ref)
 }
 
 /// Whether calls of a tool are carried out by the model.
@@ -98,7 +99,7 @@ fn report_latent(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool, w
         output::json(&document);
         return Exit::Done;
     }
-    let name = call["_tool"].as_str().unwrap_or_default();
+    let name = call.tool_name();
     output::answer(&headline(Ruling::Allow, name, effect, mode, words));
     output::answer(&format!("  {GREEN}{:<8}{GREEN:#}activities: {why}", "allow"));
     Exit::Done
@@ -146,7 +147,7 @@ struct Report<'a> {
 impl Report<'_> {
     fn tell(&self, found: &Explanation, missing_origins: Option<&str>) {
         let words = &self.words.policy;
-        let name = self.call["_tool"].as_str().unwrap_or_default();
+        let name = self.call.tool_name();
         let effect = self.tool.map(|tool| tool.effect.name()).unwrap_or_default();
         output::answer(&headline(found.verdict.ruling(), name, effect, self.mode, words));
         for one in &found.findings {

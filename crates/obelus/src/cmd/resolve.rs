@@ -43,8 +43,7 @@ fn value(args: &Resolve) -> Result<Option<Value>> {
 
 /// The error with the expression and a mark under the column.
 fn pointed(text: &str, fault: &Fault, plain: bool) -> anyhow::Error {
-    let column = fault.text.strip_prefix("column ").and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
-    match column {
+    match fault.column() {
         Some(column) if !plain && !text.contains(char::is_control) => {
             anyhow!("{fault}\n  {text}\n  {}^", " ".repeat(column - 1))
         }

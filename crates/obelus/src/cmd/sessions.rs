@@ -25,15 +25,17 @@ pub(super) mod transfer;
 use anyhow::{Result, anyhow, bail};
 #[cfg(feature = "restate")]
 use obelus_connect::StandardConnector;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
 use obelus_runtime::people::{PageNotes, QuestionView, refused_in_words};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
 use super::adopt::Import;
 use super::chat::{open_calls, question_lines};
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
-use super::people::{AT_COMMAND_LINE, by_in_words, only_calls};
+use super::people::{by_in_words, only_calls};
 use super::run::{Begin, SessionRun, Shown, on, play};
 #[cfg(feature = "restate")]
 use crate::cli::EngineName;
@@ -117,7 +119,7 @@ fn perform(args: &Sessions) -> Result<Exit> {
 fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
     let Ok(session) = host.view(id, None) else { return Ok(()) };
     let open: Vec<String> =
-        session.questions().iter().filter(|q| q.is_open()).map(|q| format!("{id}:{}", q.id)).collect();
+        session.questions().iter().filter(|q| q.is_open()).map(|q| InboxId::new(id, &q.id).to_string()).collect();
     match open.is_empty() {
         true => Ok(()),
         false => {
@@ -238,7 +240,7 @@ fn must_need_no_result(args: &Answer) -> Result<()> {
 
 /// The session and question of an id.
 fn parts(id: &str) -> Result<(&str, QuestionId)> {
-    let parts = id.split_once(':').and_then(|(session, question)| Some((session, question.parse().ok()?)));
+    let parts = InboxId::parse(id).map(|id| (id.session, id.question));
     parts.ok_or_else(|| anyhow!("{}", fill(words_of(None).answering.not_an_id, &[id])))
 }
 
@@ -279,7 +281,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
     let (session, question) = parts(id)?;
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
-    let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned(), digest };
+    let input = Input::Decide { question: question.to_owned(), decision, by: SentBy::COMMAND_LINE.to_owned(), digest };
     let Some(open) = lifecycle::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;

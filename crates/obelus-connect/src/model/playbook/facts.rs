@@ -180,7 +180,7 @@ fn field_of(prompt: &Prompt, user: Option<&str>, name: &str) -> Option<Value> {
 fn entry(report: &CallReport) -> Value {
     let mut entry = json!({"tool": report.call.get("_tool"), "status": report.status});
     entry["call"] = (*report.call).clone();
-    entry["error"] = report.error.clone().into();
+    entry["error"] = json!(report.error);
     entry
 }
 

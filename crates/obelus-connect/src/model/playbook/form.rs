@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use obelus_kernel::text::without_position;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde_json::{Map, Value};
@@ -88,15 +89,9 @@ impl File {
         serde_saphyr::from_str(text).map_err(|error| PlaybookError::Syntax {
             path: path.to_owned(),
             at: error.location().map(|place| (place.line(), place.column())),
-            message: without_place(&error.without_snippet().to_string()),
+            message: without_position(&error.without_snippet().to_string()).to_owned(),
         })
     }
-}
-
-/// The parser's message on one line, without the place, which is printed before it.
-fn without_place(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    line.rsplit_once(" at line ").map_or(line, |(words, _)| words).to_owned()
 }
 
 impl<'de> Deserialize<'de> for File {

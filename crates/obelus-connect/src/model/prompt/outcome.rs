@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Prompt, TranscriptEvent};
 use serde_json::{Map, Value};
 
@@ -67,7 +68,7 @@ impl<'a> Proposed<'a> {
     pub(super) fn fault(&self, error: &Value, batch: u64) -> String {
         let call = &error["call"];
         let params = params(call);
-        let in_call = match call["_tool"].as_str() {
+        let in_call = match call.tool() {
             Some(tool) if self.has(call, &params, batch) => format!(" in {}", name(tool)),
             Some(tool) => format!(" in {}{}", name(tool), in_words(&params)),
             None => String::new(),
@@ -78,7 +79,7 @@ impl<'a> Proposed<'a> {
 
 /// Tool, parameters, instance, and the call's status.
 pub(super) fn head(call: &Value, status: CallStatus, approved: bool, params: Option<&Map<String, Value>>) -> String {
-    let tool = name(call["_tool"].as_str().unwrap_or_default());
+    let tool = name(call.tool_name());
     let params = params.map(in_words).unwrap_or_default();
     let instance = call.get("_instance").map(|instance| format!(" of {}", json(instance))).unwrap_or_default();
     let approved = if approved { ", approved" } else { "" };
@@ -122,7 +123,8 @@ pub(super) fn open_call(prompt: &Prompt, report: &CallReport) -> String {
     let params = params(&report.call);
     let is_known = proposed.has(&report.call, &params, 1);
     let head = head(&report.call, report.status, false, (!is_known).then_some(&params));
-    let error = report.error.as_ref().map(|error| words(error, report.status.name())).unwrap_or_default();
+    let error =
+        report.error.as_ref().map(|error| words(&serde_json::json!(error), report.status.name())).unwrap_or_default();
     head + &error
 }
 

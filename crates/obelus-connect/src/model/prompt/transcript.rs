@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};
@@ -150,7 +151,7 @@ impl<'a> TranscriptMessages<'a> {
             return line(RESULTS, &json!({"say": say, "calls": calls, "output": output}));
         }
         let steps = calls.iter().map(|call| {
-            let tool = self.tool(call["_tool"].as_str().unwrap_or_default());
+            let tool = self.tool(call.tool_name());
             let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| has_param(tool, name)));
             // Comments on a step are for people, and the program decides whom to ask.
             step.beside.retain(|name, _| !matches!(name.as_str(), "comment" | "requires_confirmation" | "http_method"));
@@ -206,7 +207,7 @@ impl<'a> TranscriptMessages<'a> {
             })
             .collect();
         let Some(first) = calls.first() else { return Ok(()) };
-        let names: Vec<&str> = calls.iter().filter_map(|call| call.call.get("_instance")?.as_str()).collect();
+        let names: Vec<&str> = calls.iter().filter_map(|call| call.call.instance()).collect();
         let call = json!({"_tool": first.call["_tool"]});
         let head = head(&call, first.status, first.approved, None);
         let words = error_words(first);

@@ -2,6 +2,7 @@
 //!
 //! One line for each value, and every text in quotes (see `quote`).
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ pub(in crate::session) fn describe(
     origins: &dyn Fn(Part<'_>) -> Origins,
 ) -> String {
     let Value::Object(fields) = call else { return json(call) };
-    let tool = fields.get("_tool").and_then(Value::as_str).unwrap_or_default();
+    let tool = fields.tool_name();
     let head = format!("{}{}", visible(tool), mark(&origins(Part::Proposal)));
     let mut words = Words { lines: vec![head], long: Vec::new() };
     for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_') && !is_aside(name)) {

@@ -1,6 +1,7 @@
 //! Names for people: of tools (`x-title`) and their parameters (`x-labels`), in the session's language, and a call on
 //! one line with them.
 
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_words::Language;
 use serde_json::Value;
 
@@ -62,7 +63,7 @@ impl CallTexts<'_> {
     /// A call for people on one safe line: what is done, to what, and what is set.
     pub(in crate::session) fn call_headline(&self, call: &Value) -> String {
         let Self { context, language } = *self;
-        let name = call["_tool"].as_str().unwrap_or_default();
+        let name = call.tool_name();
         let tool = context.tool(name);
         let mut line = tool.and_then(|tool| tool.title(language)).unwrap_or(name).to_owned();
         let entity = tool.and_then(|tool| tool.schema.get("x-entity"));

@@ -13,6 +13,7 @@ use crate::policy::{Grounded, Reason, mark};
 use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::mention::consent::ConsentWords;
 use obelus_notebook::plan::StepOptions;
 
@@ -311,7 +312,7 @@ impl Question {
     /// The tool whose running call asks this; none if the agent itself asks.
     pub fn asked_by(&self) -> Option<&str> {
         self.elicitation.as_ref()?;
-        self.calls.first()?.call.get("_tool")?.as_str()
+        self.calls.first()?.call.tool()
     }
 
     /// The text for people: the headline, the description, and the changes: a line for each field, or for each of
@@ -331,7 +332,7 @@ impl Question {
         for (index, asked) in self.calls.iter().enumerate() {
             let changes = self.changes.iter().filter(|change| change.call == index);
             let changes: Vec<String> = changes.map(Change::words).collect();
-            let whose = match asked.call.get("_instance").and_then(Value::as_str) {
+            let whose = match asked.call.instance() {
                 Some(instance) => format!("for {}", word(instance)),
                 None => format!("call {}", index + 1),
             };

@@ -4,6 +4,7 @@
 //! [NAME]}}`. They are looked up in those tools' results in this session, and only if the tools are trusted: people
 //! trust a name more than a number, so nobody else may provide one.
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,7 +42,7 @@ impl CallTexts<'_> {
         let wanted = text(value);
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {
             let Message::Data(data) = message else { return None };
-            let by = data.output.as_ref()?.call.get("_tool")?.as_str()?;
+            let by = data.output.as_ref()?.call.tool()?;
             // A record's own name is used even if it is untrusted, because its number is shown too.
             let may_name = tool.is_record(place) || self.context.tool(by).is_some_and(|tool| tool.trusted);
             if !sources.contains(&by) || !may_name {
@@ -71,7 +72,7 @@ impl CallTexts<'_> {
         let mut named: Vec<Named> = Vec::new();
         let asked = question.calls.iter().enumerate().filter(|_| question.about == About::Call);
         for (index, asked) in asked {
-            let Some(tool) = asked.call["_tool"].as_str().and_then(|name| self.context.tool(name)) else { continue };
+            let Some(tool) = asked.call.tool().and_then(|name| self.context.tool(name)) else { continue };
             let places = tool.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
             for (place, _) in places {
                 let last = place.rsplit('.').next().unwrap_or(place);

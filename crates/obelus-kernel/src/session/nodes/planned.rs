@@ -12,7 +12,8 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Provenance;
 use crate::session::graph_run::GraphRun;
-use crate::session::{Session, error_data, fault_data};
+use crate::session::{Session, error_data};
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::steps::StepNode;
 
 /// The model's remark that a person should check the call.
@@ -24,14 +25,14 @@ impl Session {
         let Some(run) = &self.graph else { return calls };
         let graph = run.graph();
         let Some(node) = graph.nodes.get(run.node()).and_then(StepNode::request) else { return calls };
-        let tool = |call: &Value| call["_tool"].as_str().unwrap_or_default().to_owned();
+        let tool = |call: &Value| call.tool_name().to_owned();
         let (planned, calls): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.plans(&tool(call)));
         let (offered, others): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.offers(&tool(call)));
         for call in others {
             let fault = Fault::new(Rule::Call3, "this step does not offer that tool");
             match node.plans {
                 Some(_) => self.ask_again(call, &fault),
-                None => self.transcript.tell_error(error_data(call, fault_data(&fault))),
+                None => self.transcript.tell_error(error_data(call, &(&fault).into())),
             }
         }
         self.turn.planned = None;

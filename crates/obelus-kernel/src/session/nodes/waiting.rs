@@ -7,12 +7,10 @@ use crate::origin::{Origin, Origins};
 use crate::session::ids::QuestionNumber;
 use crate::session::inbox::{About, Question, QuestionStatus, SessionReason};
 use crate::session::output::ElicitationAnswer;
+use crate::session::sent_by::SentBy;
 use crate::session::settings::ModelMayConfirm;
 use crate::session::{Refused, Session};
 use obelus_notebook::steps::StepNode;
-
-/// The decider's name if a message decided.
-const IN_CONVERSATION: &str = "the user, in conversation";
 
 impl Session {
     fn is_of_node(&self, number: QuestionNumber) -> bool {
@@ -32,7 +30,7 @@ impl Session {
             && (self.take_input(number, text.into()).is_ok() || self.is_said_as_json(number, text))
         {
             self.remember_words(Role::User, text);
-            self.end_question(number, QuestionStatus::Answered, IN_CONVERSATION, None);
+            self.end_question(number, QuestionStatus::Answered, SentBy::CONVERSATION, None);
             self.turn.reopen();
             return true;
         }
@@ -50,7 +48,7 @@ impl Session {
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
         self.remember_words(Role::User, text);
         let steps = self.steps_of_question(number);
-        self.approve(number, &calls, IN_CONVERSATION);
+        self.approve(number, &calls, SentBy::CONVERSATION);
         self.note_decision(&steps, true);
         true
     }
@@ -80,14 +78,14 @@ impl Session {
         let why = why.words(self.settings.language.as_deref());
         for number in self.inbox.open_where(|question| question.elicitation.is_some()) {
             let answer = ElicitationAnswer::Declined { reason: why.to_owned() };
-            self.settle_elicitation(number, QuestionStatus::Denied, IN_CONVERSATION, answer);
+            self.settle_elicitation(number, QuestionStatus::Denied, SentBy::CONVERSATION, answer);
         }
         let is_call = |question: &Question| matches!(question.about, About::Call | About::Plan);
         for number in self.inbox.open_where(|question| is_call(question) || self.is_of_node(question.number())) {
             let Some(question) = self.inbox.get(number) else { continue };
             match is_call(question).then(|| question.open_calls().collect::<Vec<_>>()) {
-                Some(calls) => self.deny(number, &calls, why, IN_CONVERSATION),
-                None => self.end_question(number, QuestionStatus::Denied, IN_CONVERSATION, Some(why)),
+                Some(calls) => self.deny(number, &calls, why, SentBy::CONVERSATION),
+                None => self.end_question(number, QuestionStatus::Denied, SentBy::CONVERSATION, Some(why)),
             }
         }
         self.report_errors();

@@ -1,12 +1,11 @@
 //! Why a call is skipped: the reference without a value, and the call that should have brought it.
 
-use serde_json::{Value, json};
-
 use super::step::{Status, Step, ValueState};
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::Rule;
 use crate::path::Path;
+use crate::session::report_error::{Lack, ReportError};
 use obelus_notebook::plan::Edge;
 
 /// The code of a call that is skipped because its branch was not chosen.
@@ -23,19 +22,20 @@ pub(crate) const NO_ROWS: &str = "no_rows";
 
 impl Step {
     /// Why a job cannot run, for its report: `{rule, code, message}` (PLAN-4).
-    pub(crate) fn missing(&self, job: usize, context: &Context) -> Option<Value> {
+    pub(crate) fn missing(&self, job: usize, context: &Context) -> Option<ReportError> {
         let mut found = None;
         self.call(job).exprs(&mut |expr| {
             found = found.take().or_else(|| self.dead_path(job, expr, context));
         });
         let (path, is_chosen) = found?;
         if self.has_no_rows(job, path) {
-            return Some(json!({"code": NO_ROWS, "message": "no rows, nothing to do"}));
+            return Some(ReportError::new(NO_ROWS, "no rows, nothing to do"));
         }
         let is_unknown = self.graph.edges_by(job, path).iter().any(|edge| self.jobs[edge.from].is_result_unknown);
         let code = if is_unknown { NO_RESULT } else { [NOT_CHOSEN, NO_VALUE][usize::from(is_chosen)] };
         let message = format!("{path} has no value{}", self.failed_writers(job, path));
-        Some(json!({"rule": Rule::Plan4.name(), "code": code, "message": message}))
+        let lacks = Some(Lack::Value(path.to_string()));
+        Some(ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(code, message) })
     }
 
     /// The first path that leaves an expression without a value, and whether its branch was chosen.
@@ -72,7 +72,9 @@ impl Step {
         let edges = self.graph.edges_by(job, path);
         let holds = |edge: &Edge| match &self.jobs[edge.from] {
             feeder if feeder.status == Status::Done => is_done_so(edge),
-            feeder => feeder.status == Status::Skipped && feeder.error.as_ref().is_some_and(|e| e["code"] == code),
+            feeder => {
+                feeder.status == Status::Skipped && feeder.error.as_ref().is_some_and(|error| error.has_code(code))
+            }
         };
         !edges.is_empty() && edges.iter().all(holds)
     }

@@ -14,7 +14,9 @@ use crate::origin::Origins;
 use crate::path::{Path, value_at};
 use crate::session::ids::JobRef;
 use crate::session::output::{CallReport, CallStatus};
+use crate::session::report_error::ReportError;
 use crate::time::Time;
+use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
 /// The status of a job. The last five are final.
@@ -110,7 +112,7 @@ pub(crate) struct Job {
     pub(crate) attempt: u32,
     /// When the latest attempt was started.
     pub(crate) started: Time,
-    pub(crate) error: Option<Box<Value>>,
+    pub(crate) error: Option<Box<ReportError>>,
     /// The origins of its result's inputs.
     pub(crate) origins: Origins,
     /// A result that was added to a value, and how.
@@ -383,7 +385,7 @@ impl Step {
                 None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
             },
             status: job.status.into(),
-            error: job.error.as_deref().cloned(),
+            error: job.error.clone(),
         }
     }
 }
@@ -466,7 +468,7 @@ impl Job {
 /// The proposal, with its instance if the plan is a template.
 pub(crate) fn with_instance(raw: &Arc<Value>, instance: Option<&str>) -> Arc<Value> {
     match instance {
-        Some(name) if raw.get("_instance").and_then(Value::as_str) != Some(name) && raw.is_object() => {
+        Some(name) if raw.instance() != Some(name) && raw.is_object() => {
             let mut call = (**raw).clone();
             call["_instance"] = name.into();
             Arc::new(call)

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -258,7 +259,7 @@ impl Omitted {
 }
 
 fn name_and_status(call: &CallEntry) -> String {
-    format!("{} {}", call.call["_tool"].as_str().unwrap_or("a call"), call.status.name())
+    format!("{} {}", call.call.tool().unwrap_or("a call"), call.status.name())
 }
 
 #[cfg(test)]
@@ -291,7 +292,7 @@ mod tests {
         let word = |entry: &TranscriptEntry| match &entry.what {
             TranscriptEvent::Call(call) => {
                 let digest = if entry.is_digest { " digest" } else { "" };
-                format!("{} {}{digest}", call.call["_tool"].as_str().unwrap(), call.status.name())
+                format!("{} {}{digest}", call.call.tool().unwrap(), call.status.name())
             }
             TranscriptEvent::User { text, .. } => text.clone(),
             TranscriptEvent::LeftOut { count, calls } => format!("{count} left out {calls:?}"),

@@ -7,7 +7,7 @@ use super::FormatError;
 use super::headings::is_space;
 use crate::path::MAX_DEPTH;
 use crate::visible::visible;
-use crate::wording::short;
+use crate::wording::{short, without_position};
 
 /// A step becomes a call within a plan message, so its depth limit is lower than that of a message.
 const DEEPEST: usize = MAX_DEPTH - 2;
@@ -161,7 +161,7 @@ impl<'a> JsonParser<'a> {
                 let place = self.at + error.column().saturating_sub(1);
                 let error = error.to_string();
                 // The parser counts columns from the beginning of the string.
-                let reason = error.split(" at line ").next().unwrap_or_default();
+                let reason = without_position(&error);
                 Err(FormatError::at(self.text, place, format!("ACTION is not valid JSON: {reason}")))
             }
         }

@@ -1,5 +1,6 @@
 //! DUR-5: one process holds a store, and its lock file names that process.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -7,6 +8,53 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::StoreError;
+
+/// The process that holds a store, as the lock file names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A process with its program.
+    Process {
+        /// Its number.
+        id: u32,
+        /// Its program.
+        program: String,
+    },
+    /// Another text, for people.
+    Unknown(String),
+}
+
+impl Holder {
+    fn this_process() -> Self {
+        let program = std::env::args().next().unwrap_or_default();
+        let program = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned());
+        Holder::Process { id: std::process::id(), program: program.unwrap_or_default() }
+    }
+
+    /// The holder that a lock file names.
+    fn named(file: &mut File) -> Self {
+        let mut text = String::new();
+        let _ = file.rewind().and_then(|()| file.take(1000).read_to_string(&mut text));
+        let _ = file.rewind();
+        let text = obelus_kernel::visible(text.trim());
+        let process = || {
+            let (id, program) = text.strip_prefix("process ")?.split_once(" (")?;
+            Some(Holder::Process { id: id.parse().ok()?, program: program.strip_suffix(')')?.to_owned() })
+        };
+        process().unwrap_or_else(|| match text.is_empty() {
+            true => Holder::Unknown("another process".to_owned()),
+            false => Holder::Unknown(text),
+        })
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Holder::Process { id, program } => write!(f, "process {id} ({program})"),
+            Holder::Unknown(text) => f.write_str(text),
+        }
+    }
+}
 
 /// Takes the folder's lock, or returns its holder. The operating system releases it when the holder ends.
 pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
@@ -18,19 +66,13 @@ pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     match try_for_a_while(&mut file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            let _ = (&mut file).take(1000).read_to_string(&mut holder);
-            let holder = obelus_kernel::visible(holder.trim());
-            let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
-            return Err(StoreError::Held { folder: folder.to_owned(), holder });
+            return Err(StoreError::Held { folder: folder.to_owned(), holder: Holder::named(&mut file) });
         }
         Err(TryLockError::Error(error)) => return Err(at(error)),
     }
-    let program = std::env::args().next().unwrap_or_default();
-    let program = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // The name is only for error messages, so a full disk must not prevent opening the store.
     let _ = file.set_len(0).and_then(|()| file.rewind());
-    let _ = write!(file, "process {} ({program})", std::process::id());
+    let _ = write!(file, "{}", Holder::this_process());
     Ok(file)
 }
 
@@ -64,9 +106,6 @@ fn try_for_a_while(file: &mut File) -> Result<(), TryLockError> {
 
 /// Whether the named process no longer exists. False if that cannot be found out.
 fn is_gone(file: &mut File) -> bool {
-    let mut holder = String::new();
-    let _ = file.rewind().and_then(|()| file.take(1000).read_to_string(&mut holder));
-    let _ = file.rewind();
-    let number = holder.split(' ').nth(1).and_then(|number| number.parse::<u32>().ok());
-    number.is_some_and(|number| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists())
+    let Holder::Process { id, .. } = Holder::named(file) else { return false };
+    Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{id}")).exists()
 }

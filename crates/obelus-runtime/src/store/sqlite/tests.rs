@@ -30,7 +30,7 @@ fn a_second_opener_is_told_who_holds_the_store() {
     let folder = Folder::new("lock");
     let first = open(&folder);
     let Err(StoreError::Held { holder, .. }) = SqliteStore::open(&folder.0) else { panic!("it was opened twice") };
-    assert!(holder.contains(&std::process::id().to_string()));
+    assert!(holder.to_string().contains(&std::process::id().to_string()));
     drop(first);
     assert!(SqliteStore::open(&folder.0).is_ok());
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use obelus_connect::model::ModelSpec;
+use obelus_kernel::CallFields as _;
 use obelus_kernel::closest;
 use obelus_runtime::files::{AgentCatalogue, is_bundled, read_document};
 use obelus_runtime::{Agent, SessionSpec};
@@ -181,7 +182,7 @@ fn add_called(value: &Value, into: &mut Vec<String>) {
         Value::Array(all) => all.iter().for_each(|value| add_called(value, into)),
         Value::Object(fields) => {
             let calls = fields.get("calls").and_then(Value::as_array).into_iter().flatten();
-            for name in calls.filter_map(|call| call["_tool"].as_str()) {
+            for name in calls.filter_map(|call| call.tool()) {
                 if !name.contains("{{") && !name.contains("{%") && !into.iter().any(|known| known == name) {
                     into.push(name.to_owned());
                 }

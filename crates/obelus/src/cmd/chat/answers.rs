@@ -1,5 +1,6 @@
 //! The answers to commands that only read, made from a session: in this process, or a copy of a server's.
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::Path;
 use obelus_kernel::session::{Mode, Session};
 use obelus_runtime::Language;
@@ -64,7 +65,7 @@ pub(crate) fn planned(session: &Session, titles: &Titles, phrases: &Words) -> Ve
     if calls.is_empty() {
         return vec![Line::of(DIM, phrases.chat.no_plan)];
     }
-    let title = |call: &serde_json::Value| titles.tool(call["_tool"].as_str().unwrap_or_default());
+    let title = |call: &serde_json::Value| titles.tool(call.tool_name());
     let line =
         |(index, call): (usize, _)| Line::of(DIM, format!("{index:>2} · ")).shown(PLAIN, &title(call)).hanging(5);
     (1..).zip(calls.iter().map(|call| &**call)).map(line).collect()

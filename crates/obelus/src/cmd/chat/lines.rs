@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use obelus_kernel::session::{About, Question, QuestionId};
+use obelus_runtime::sessions::InboxId;
 use tokio::sync::mpsc;
 
 use super::commands::{Command, parse};
@@ -149,7 +150,7 @@ fn where_to_answer(question: &Question, session: Option<&str>, ask: &obelus_word
     let Some(session) = session else {
         return if is_in_doubt { ask.doubt_not_kept } else { ask.not_kept }.to_owned();
     };
-    let id = format!("{session}:{}", question.id);
+    let id = InboxId::new(session, &question.id).to_string();
     if is_in_doubt {
         fill(ask.doubt_elsewhere, &[&id, &id])
     } else if question.about == About::Input || question.asked_by().is_some() {

@@ -5,10 +5,10 @@ mod asked;
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallStatus, Mode};
 use obelus_runtime::people::{StepLine, Titles};
 use obelus_runtime::sessions::StepView;
-use serde_json::Value;
 
 use super::question::{style, styled};
 use super::text::{Line, PLAIN};
@@ -75,7 +75,6 @@ impl Steps {
             if self.asked.is_joined(report) {
                 continue;
             }
-            let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
             let line = StepLine::of(step, look.titles, look.mode, look.phrases.language);
             self.quiet.remove(&report.place);
@@ -91,9 +90,9 @@ impl Steps {
             }
             let shown = Shown {
                 number: if moved { self.next } else { known.map_or(0, |known| known.number) },
-                tool: text("_tool").unwrap_or_default().to_owned(),
+                tool: report.call.tool_name().to_owned(),
                 line,
-                instance: text("_instance").map(str::to_owned),
+                instance: report.call.instance().map(str::to_owned),
                 status: report.status,
                 written: known.and_then(|known| known.written),
                 is_old: known.is_some_and(|known| known.is_old) && !moved,

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::ConsentTerms;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, Decision, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, StepLine, Titles, refused_in_words, terms_in_words};
-use obelus_runtime::sessions::NOT_DURABLE;
+use obelus_runtime::sessions::{InboxId, NOT_DURABLE};
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -18,7 +20,7 @@ use super::cost;
 use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
 use super::{answers, question};
-use crate::cmd::people::{AT_TERMINAL, by_in_words};
+use crate::cmd::people::by_in_words;
 use crate::cmd::run::rested_or_paused;
 use crate::language::{Words, fill};
 use crate::output::{DIM, Exit};
@@ -276,7 +278,7 @@ impl Talk {
     pub(crate) fn put_off(&self, question: &QuestionId) -> String {
         let ask = &self.phrases.ask;
         match (self.surface, &self.session) {
-            (Surface::Stderr, Some(session)) => fill(ask.put_off_kept, &[&format!("{session}:{question}")]),
+            (Surface::Stderr, Some(session)) => fill(ask.put_off_kept, &[&InboxId::new(session, question).to_string()]),
             (Surface::Stderr, None) => ask.put_off_lost.to_owned(),
             (Surface::Lines | Surface::Terminal, _) => ask.put_off.to_owned(),
         }
@@ -354,10 +356,10 @@ impl Talk {
 
     /// Revokes a standing consent.
     pub(crate) async fn revoke(&self, number: u64) {
-        let revoked = self.handle.revoke(number, AT_TERMINAL).await;
+        let revoked = self.handle.revoke(number, SentBy::TERMINAL).await;
         let mut screen = self.screen.lock();
         match revoked {
-            Ok(()) => screen.note(&fill(self.phrases.chat.revoked, &[&format!("c{number}")])),
+            Ok(()) => screen.note(&fill(self.phrases.chat.revoked, &[&ConsentId(number).to_string()])),
             Err(refused) => screen.complain(&refused_in_words(&refused, None, self.phrases.language)),
         }
     }
@@ -480,7 +482,7 @@ async fn tell(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
         Work::Resume | Work::Watch(_) => Ok(()),
         Work::Say(text) => handle.say(text).await,
         Work::Decide { question, decision, digest } => {
-            handle.answer_as_shown(question, &digest, decision, AT_TERMINAL).await
+            handle.answer_as_shown(question, &digest, decision, SentBy::TERMINAL).await
         }
         Work::Tell(input) => handle.tell(input).await,
     }

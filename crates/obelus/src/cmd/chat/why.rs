@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::{Evidence, GroundingRule, ValueWrite, Why, Writer};
 use serde_json::Value;
 
@@ -88,7 +89,8 @@ impl ProvenanceLines<'_> {
             Writer::Runtime => (words.runtime.to_owned(), None),
         };
         let date = one.date.as_deref().map(|date| format!("  {date}")).unwrap_or_default();
-        let consent = one.consent.map(|number| format!("  {}", fill(words.by_consent, &[&format!("c{number}")])));
+        let consent =
+            one.consent.map(|number| format!("  {}", fill(words.by_consent, &[&ConsentId(number).to_string()])));
         let place = self.has_places.then(|| fill(words.written, &[&one.message.to_string(), &one.to]));
         let place = place.map(|place| format!("  {place}")).unwrap_or_default();
         let line = Line::of(DIM, "← ").shown(PLAIN, &by).shown(DIM, &place).shown(DIM, &date);

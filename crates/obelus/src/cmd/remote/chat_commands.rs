@@ -2,8 +2,10 @@
 
 use anyhow::Result;
 use obelus_channel::client::ClientError;
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::Session;
 use obelus_runtime::people::Titles;
+use obelus_runtime::sessions::InboxId;
 use serde_json::json;
 
 use super::copy::SessionCopy;
@@ -63,7 +65,7 @@ impl Remote<'_> {
             }
             Command::Revoke(number) => {
                 self.client.delete(&self.path(&format!("/consents/c{number}"))).await?;
-                output::note(&fill(self.phrases.chat.revoked, &[&format!("c{number}")]));
+                output::note(&fill(self.phrases.chat.revoked, &[&ConsentId(number).to_string()]));
             }
             Command::Mode(Some(mode)) => {
                 output::warning(&fill(serving.remote_mode, &[self.client.address(), mode.name()]));
@@ -100,7 +102,7 @@ impl Remote<'_> {
 
     /// The id of a question as the API has it; a person may leave out the session.
     fn question_id(&self, id: &str) -> String {
-        if id.contains(':') { id.to_owned() } else { format!("{}:{id}", self.session) }
+        id.parse().map_or_else(|_| id.to_owned(), |own| InboxId::new(&self.session, &own).to_string())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session};
 use obelus_kernel::{Expr, Message};
 use obelus_runtime::people::{StepLine, Titles};
@@ -50,7 +51,7 @@ impl<'a> Results<'a> {
 
     /// The result of a call as it ran. It is found by the proposal, which has references instead of values.
     fn take(&mut self, call: &Value) -> Option<&'a Value> {
-        let written = call["_outputPath"].as_str()?;
+        let written = call.output_path()?;
         self.take_at(written, call).or_else(|| {
             // It names several paths.
             let paths = Expr::parse(written).ok()?;
@@ -59,18 +60,16 @@ impl<'a> Results<'a> {
     }
 
     fn take_at(&mut self, path: &str, call: &Value) -> Option<&'a Value> {
-        let instance = call["_instance"].as_str().unwrap_or_default();
+        let instance = call.instance().unwrap_or_default();
         let is_of = |result: &ProposedResult<'_>| {
-            result.instance == instance && tool_of(result.call) == tool_of(call) && is_proposal_of(result.call, call)
+            result.instance == instance
+                && result.call.tool_name() == call.tool_name()
+                && is_proposal_of(result.call, call)
         };
         let results = self.0.get_mut(path)?;
         let at = results.iter().position(is_of)?;
         results.remove(at).map(|result| result.value)
     }
-}
-
-fn tool_of(call: &Value) -> &str {
-    call["_tool"].as_str().unwrap_or_default()
 }
 
 /// Whether a call ran as proposed, apart from references.
@@ -107,7 +106,7 @@ impl CallOutcome<'_> {
         if let (CallStatus::Skipped | CallStatus::Denied | CallStatus::Refused, Some(error)) =
             (self.report.status, &self.report.error)
         {
-            row["reason"] = error["message"].clone();
+            row["reason"] = error.message.as_str().into();
         }
         row
     }

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use obelus_kernel::session::{Mode, Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
 use obelus_runtime::EventBody;
 use obelus_runtime::people::{QuestionView, StepLine, undone, why_it_ended};
+use obelus_runtime::sessions::InboxId;
 use serde_json::{Value, json};
 
 use super::super::people::{Narrator, RunningCalls, file_news};
@@ -89,7 +90,10 @@ fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
                 Some(session) => {
                     let view = QuestionView::by_titles(question, &look.titles, look.phrases.language);
                     output::note(&look.question(&view, false));
-                    output::note(&fill(words.call_waits, &[&format!("{}:{id}", visible(session))]));
+                    output::note(&fill(
+                        words.call_waits,
+                        &[&InboxId::new(&visible(session), &question.id).to_string()],
+                    ));
                 }
                 None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", words.needs_decision)),
             }
@@ -161,7 +165,7 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
         for question in &open {
             output::note(&look.question(&QuestionView::of(session, question, language), false));
             if let Some(name) = kept_as {
-                output::note(&look.how_to_answer(question.about, &format!("{name}:{}", question.id), None));
+                output::note(&look.how_to_answer(question.about, &InboxId::new(name, &question.id).to_string(), None));
             }
         }
         let words = &look.phrases.running;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallId, Outcome, Session};
 use obelus_kernel::{Context, Message, Role, plan};
 use obelus_runtime::{EventBody, Request, SessionEvent, SessionSpec, SqliteStore, StoreError};
@@ -62,7 +63,7 @@ fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
     for message in context.messages() {
         let Message::Data(data) = message else { continue };
         let Some((call, path, _)) = data.as_result() else { continue };
-        let Some(tool) = call["_tool"].as_str().and_then(|tool| context.tool(tool)) else { continue };
+        let Some(tool) = call.tool().and_then(|tool| context.tool(tool)) else { continue };
         // A tool that declares its path declares also how results are written there.
         let by_default = tool.meta("_outputPath").is_none().then(|| path.to_string());
         let call = as_planned(call, by_default.as_deref());

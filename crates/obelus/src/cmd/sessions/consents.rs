@@ -2,13 +2,15 @@
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
+use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::StandingConsent;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Decision, Input};
 use obelus_runtime::SqliteStore;
 use obelus_runtime::people::{never_in_words, terms_in_words};
 use serde_json::{Value, json};
 
-use super::super::people::{AT_COMMAND_LINE, consent_lines};
+use super::super::people::consent_lines;
 use super::super::run::on;
 use super::{inspect, lifecycle, opened, parts, phrases_for};
 use crate::cli::{AlsoFor, Answer, StoreArgs};
@@ -46,9 +48,9 @@ pub(in crate::cmd) fn list(store: &SqliteStore, id: &str, as_json: bool) -> Resu
 }
 
 fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
-    let number = consent.strip_prefix('c').unwrap_or(consent).parse().ok();
-    let number: u64 = number.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
-    let input = Input::Revoke { consent: number, by: AT_COMMAND_LINE.to_owned() };
+    let parsed = consent.parse::<ConsentId>().ok();
+    let consent = parsed.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
+    let input = Input::Revoke { consent: consent.0, by: SentBy::COMMAND_LINE.to_owned() };
     let Some(store) = lifecycle::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
@@ -56,7 +58,7 @@ fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
         host.close().await;
         Ok(revoked?)
     })?;
-    output::note(&fill(phrases_for(at, id).chat.revoked, &[&format!("c{number}")]));
+    output::note(&fill(phrases_for(at, id).chat.revoked, &[&consent.to_string()]));
     Ok(Exit::Done)
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use obelus_connect::bitrix24::event_words;
+use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{CallId, CallReport, CallStatus, Decision, Outcome, Reply, Session};
 use obelus_runtime::EventBody;
 use obelus_runtime::people::{StepLine, how_it_ended};
@@ -99,11 +100,11 @@ impl<'a> EventTexts<'a> {
     /// The calls of a turn that never began: refused, skipped, or wrong. Those that ended have events of their own, and
     /// so has a person's denial.
     fn not_begun(&mut self, reply: &Reply) -> Vec<String> {
-        let is_wrong = |error: &Value| error["code"].is_null() && !error["rule"].is_null();
+        let is_wrong = |error: &ReportError| error.code.is_none() && error.rule.is_some();
         let is_undone = |report: &&CallReport| match report.status {
             CallStatus::Refused => true,
             CallStatus::Skipped => !report.is_off_branch(),
-            CallStatus::Failed => report.error.as_ref().is_some_and(is_wrong),
+            CallStatus::Failed => report.error.as_deref().is_some_and(is_wrong),
             _ => false,
         };
         let undone = reply.calls.iter().filter(is_undone).filter(|report| self.told.insert(report.place));

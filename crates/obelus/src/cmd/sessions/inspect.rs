@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
 use obelus_runtime::people::{PageNotes, QuestionView};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
@@ -235,7 +236,7 @@ fn narrator(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
 /// A question of a stored session for people, with its id for the command line.
 fn viewed(store: &SqliteStore, id: &str, session: &Session, question: &Question, language: Language) -> QuestionView {
     let pages = Some(PageNotes::folder(store.folder(), id));
-    QuestionView::with_pages(session, question, pages, language).under(format!("{id}:{}", question.id))
+    QuestionView::with_pages(session, question, pages, language).under(InboxId::new(id, &question.id).to_string())
 }
 
 fn open_questions(session: &Session) -> Vec<Question> {

@@ -2,13 +2,13 @@
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Input, Question};
 use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::Value;
 
 use super::super::holder::tell_holder;
 use super::super::host::{store_folder, viewer};
-use super::super::people::AT_COMMAND_LINE;
 use super::super::run::{Begin, SessionRun, Shown, on, play};
 use super::{interrupted, opened};
 use crate::cli::StoreArgs;
@@ -16,7 +16,7 @@ use crate::language::{fill, words_of};
 use crate::output::{self, Exit};
 
 pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
-    let input = Input::Pause { by: AT_COMMAND_LINE.to_owned() };
+    let input = Input::Pause { by: SentBy::COMMAND_LINE.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
@@ -29,7 +29,7 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
 }
 
 pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
-    let input = Input::Resume { by: AT_COMMAND_LINE.to_owned() };
+    let input = Input::Resume { by: SentBy::COMMAND_LINE.to_owned() };
     interrupted::must_not_be(at, id)?;
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
@@ -49,7 +49,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: boo
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Held { holder, .. }) => {
             let phrases = super::phrases_for(at, id);
-            let held = || fill(phrases.answering.held_by, &[&holder]);
+            let held = || fill(phrases.answering.held_by, &[&holder.to_string()]);
             // Programs get one document: that it was taken.
             let tell = |answer: &Value, words: &str| match (as_json, answer["taken"].is_boolean()) {
                 (true, true) => output::json(answer),

@@ -2,8 +2,14 @@ use super::*;
 use crate::cmd::chat::question::sample::context;
 use crate::language::words_of;
 use obelus_kernel::session::CallReport;
-use serde_json::json;
+use obelus_kernel::session::report_error::ReportError;
+use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// The error of a report, from its JSON.
+fn error(form: Value) -> Option<Box<ReportError>> {
+    Some(serde_json::from_value(form).unwrap())
+}
 
 fn report(place: Place, call: Value, status: CallStatus) -> CallReport {
     CallReport { place, call: Arc::new(call), status, error: None }
@@ -72,7 +78,7 @@ fn a_quiet_step_is_shown_only_if_it_fails() {
         assert!(steps.write(true, look).is_empty());
         let page = report((0, 2), json!({"_tool": "open_page"}), CallStatus::Done);
         let failed =
-            CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, CallStatus::Failed) };
+            CallReport { error: error(json!({"message": "не найдено"})), ..quiet(1, CallStatus::Failed) };
         see(&mut steps, &[quiet(0, CallStatus::Done), page, failed], look);
         // A step that is not printed gets no number.
         assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово", "2 ✗ take stock: не вышло: не найдено"]);
@@ -84,7 +90,7 @@ fn failures_are_described_plainly() {
     with_look(Mode::Canary, |look| {
         let mut steps = Steps::default();
         let call = || json!({"_tool": "add_note"});
-        let with = |at, status, error| CallReport { error: Some(error), ..report((0, at), call(), status) };
+        let with = |at, status, form| CallReport { error: error(form), ..report((0, at), call(), status) };
         see(
             &mut steps,
             &[
@@ -119,7 +125,7 @@ fn a_step_over_many_instances_is_one_line() {
         assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
         let mut some = all(CallStatus::Done);
         some[3] = CallReport {
-            error: Some(json!({"message": "нет прав"})),
+            error: error(json!({"message": "нет прав"})),
             ..report((0, 3), call(3), CallStatus::Failed)
         };
         see(&mut steps, &some, look);
@@ -165,7 +171,7 @@ fn a_denial_is_shown_once() {
         let mut steps = Steps::default();
         let call = |more: &str| json!({"_tool": "add_note", "text": "x", more: "deny"});
         let denied = |at, call| CallReport {
-            error: Some(json!({"message": "не сегодня"})),
+            error: error(json!({"message": "не сегодня"})),
             ..report((at, 0), call, CallStatus::Denied)
         };
         see(&mut steps, &[report((0, 0), call("comment"), CallStatus::Waiting)], look);

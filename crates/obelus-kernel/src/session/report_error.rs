@@ -1,0 +1,94 @@
+//! The error in a call's report.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::input::CallError;
+use crate::fault::{Fault, Rule};
+use crate::policy::Reason;
+
+/// Why a call did not succeed. Its JSON is part of reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReportError {
+    /// The rule that the call broke, or that refused it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_known")]
+    pub rule: Option<Rule>,
+    /// A stable code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Cow<'static, str>>,
+    /// The description.
+    #[serde(default)]
+    pub message: String,
+    /// The reason of a refusal. Channels choose their text by it; the model reads the message.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_known")]
+    pub reason: Option<Box<Reason>>,
+    /// The sources that a refused call depends on, if a rule about origins refused it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_known")]
+    pub origins: Option<Box<Reason>>,
+    /// What the call lacks, for the texts of channels.
+    #[serde(skip)]
+    pub lacks: Option<Lack>,
+}
+
+/// What a call lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// A required property of its parameters.
+    Property {
+        /// The field that lacks it, such as `fields`; empty for the parameters themselves.
+        field: String,
+        /// Its name.
+        name: String,
+    },
+    /// The value of a reference.
+    Value(String),
+}
+
+impl ReportError {
+    pub(super) fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { code: Some(code.into()), message: message.into(), ..Self::default() }
+    }
+
+    pub(super) fn by(rule: Rule, message: impl Into<String>) -> Self {
+        Self { rule: Some(rule), message: message.into(), ..Self::default() }
+    }
+
+    /// Whether it has this code.
+    pub fn has_code(&self, code: &str) -> bool {
+        self.code.as_deref() == Some(code)
+    }
+
+    /// The code, or the rule.
+    pub fn code_or_rule(&self) -> Option<&str> {
+        self.code.as_deref().or_else(|| self.rule.map(Rule::name))
+    }
+}
+
+impl From<&Fault> for ReportError {
+    fn from(fault: &Fault) -> Self {
+        let property = |name: &str| Lack::Property { field: fault.field.clone(), name: name.to_owned() };
+        Self { lacks: fault.property().map(property), ..Self::by(fault.rule, fault.words()) }
+    }
+}
+
+impl From<&CallError> for ReportError {
+    fn from(error: &CallError) -> Self {
+        Self::new(error.code.clone(), error.message.clone())
+    }
+}
+
+/// A value in the form of this version; none for that of another.
+fn if_known<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Form<T> {
+        Known(T),
+        Other(serde::de::IgnoredAny),
+    }
+    Ok(match Form::deserialize(from)? {
+        Form::Known(value) => Some(value),
+        Form::Other(_) => None,
+    })
+}
