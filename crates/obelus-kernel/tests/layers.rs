@@ -34,6 +34,8 @@ const LAYERS: [(&str, &[&str]); 6] = [
             "jq",
             "mention",
             "dotted",
+            "picture",
+            "observation",
         ],
     ),
     ("memory", &["fold", "origin", "message", "tool", "context"]),

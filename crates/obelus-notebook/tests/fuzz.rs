@@ -132,7 +132,7 @@ fn a_tool_is_refused_or_checks_calls() {
     fuzz("tool", |input| {
         let Ok(schema) = serde_json::from_slice::<Value>(input) else { return false };
         let Ok(tool) = Tool::parse("t", &schema) else { return false };
-        let _ = (tool.check(), tool.stray_paths(), tool.unknown_annotations(), tool.odd_words());
+        let _ = (tool.check(), tool.stray_paths(), tool.unknown_annotations(), tool.annotation_warnings());
         let _ = tool.breaches(&serde_json::json!({"id": 1, "fields": {"SUM": "2"}}));
         let _ = tool.output_breaches(&serde_json::json!([{"id": 1}]));
         true

@@ -114,12 +114,12 @@ impl Step {
         self.stopped |= is_stop;
         self.records.push((self.head.seq, kept));
         for task in &heard.tasks {
-            self.hand_out(replica, task, false);
+            self.enqueue_effect(replica, task, false);
         }
         Ok(Ok(()))
     }
 
-    fn hand_out(&mut self, replica: &Replica, task: &Task, in_doubt: bool) {
+    fn enqueue_effect(&mut self, replica: &Replica, task: &Task, in_doubt: bool) {
         let (id, attempt, is_call) = match task {
             Task::AskModel { id } => (id.to_string(), 0, false),
             Task::Load { id, .. } => (id.to_string(), 0, false),
@@ -147,7 +147,7 @@ impl Step {
             for id in std::mem::take(&mut self.head.held) {
                 if let Some(task) = replica.task(&id) {
                     let task = task.clone();
-                    self.hand_out(replica, &task, true);
+                    self.enqueue_effect(replica, &task, true);
                 }
             }
         }

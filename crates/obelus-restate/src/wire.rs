@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Misfit, Refused};
+use obelus_kernel::session::{Input, InvalidValue, Refused};
 use obelus_runtime::StoreError;
 use obelus_runtime::engine::{Digest, Record};
 use obelus_runtime::sessions::InputId;
@@ -280,7 +280,7 @@ pub(crate) enum Answered {
     /// It was taken with this record.
     Taken(u64),
     /// It is refused, and nothing has changed.
-    Refused { code: String, text: String, misfit: Option<Box<Misfit>> },
+    Refused { code: String, text: String, misfit: Option<Box<InvalidValue>> },
     /// There is no such session.
     Unknown,
     /// The name is already used.

@@ -283,7 +283,7 @@ struct Reader<'a> {
     file: &'a Path,
     places: Places,
     problems: Vec<Problem>,
-    /// Whether a tool could not be read. What names it is no fault of its own.
+    /// Whether a tool could not be read. References to it are not reported.
     has_faulty_tools: bool,
     /// The language of the agent's texts.
     language: Option<String>,
@@ -442,7 +442,7 @@ impl Reader<'_> {
     fn tool(&mut self, context: &mut Context, field: &str, name: &str, schema: Value) {
         match Tool::parse(name, &schema).and_then(|tool| tool.check().map(|()| tool)) {
             Ok(tool) => {
-                for (annotation, words) in tool.stray_paths().into_iter().chain(tool.odd_words()) {
+                for (annotation, words) in tool.stray_paths().into_iter().chain(tool.annotation_warnings()) {
                     self.problem(&format!("{field}.{annotation}"), format!("TOOL-1: {words}"));
                 }
                 for (annotation, words) in tool.unknown_annotations() {

@@ -31,7 +31,7 @@ impl SessionSpec {
                 return Vec::new();
             }
         }
-        let orphans: Vec<&str> = tools.iter().filter(|tool| self.is_latent(tool)).map(|tool| &*tool.name).collect();
+        let orphans: Vec<&str> = tools.iter().filter(|tool| self.runs_by_model(tool)).map(|tool| &*tool.name).collect();
         let all: Vec<&str> = used.iter().copied().collect();
         let mut found = Vec::new();
         for (index, lot) in self.activities.iter().enumerate() {
@@ -58,7 +58,7 @@ impl SessionSpec {
         let acts = |tool: &&Tool| tool.effect.name() != "read" && !is_for_model(tool);
         let is_unbound = |tool: &&Tool| {
             let may_be_carried_out = tool.meta("_delegate").or(tool.meta("_activity")).is_some();
-            self.is_latent(tool) && !may_be_carried_out && !self.is_of_server(&tool.name)
+            self.runs_by_model(tool) && !may_be_carried_out && !self.is_of_server(&tool.name)
         };
         let tools = self.context.tools().map(AsRef::as_ref).filter(acts).filter(is_unbound);
         let fault = |tool: &Tool| BindingFault {
@@ -74,7 +74,7 @@ impl SessionSpec {
     }
 
     /// Whether the model itself carries out calls of a tool, according to the bindings.
-    pub fn is_latent(&self, tool: &Tool) -> bool {
+    pub fn runs_by_model(&self, tool: &Tool) -> bool {
         let is_bound = |name: &str| self.activities.iter().any(|lot| lot.bound.contains_key(name));
         tool.fixed_name("_delegate").is_none()
             && !tool.fixed_name("_activity").is_some_and(is_bound)

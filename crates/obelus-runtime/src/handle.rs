@@ -124,7 +124,7 @@ impl SessionHandle {
     /// The same; returns the number of the input's record. Its consequences are the events after `RECORD-0`.
     pub async fn tell_recorded(&self, input: Input) -> Result<u64, Refused> {
         if !is_from_outside(&input) {
-            let text = "only the runtime itself tells a session what came of its work".to_owned();
+            let text = "outcomes of calls come from the runtime only".to_owned();
             return Err(Refused::new("not_from_outside", text));
         }
         let id = self.input.clone().or_else(|| self.slot.is_kept().then(InputId::drawn));

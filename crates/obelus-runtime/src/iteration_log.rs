@@ -77,7 +77,7 @@ impl IterationLog {
     }
 
     /// Logs an input of the session.
-    pub(crate) fn heard(&mut self, at: Time, input: &Input) {
+    pub(crate) fn log_input(&mut self, at: Time, input: &Input) {
         let entry = match input {
             Input::Answer { answer, .. } => return self.answered(at, answer),
             Input::Ended { id, outcome } => return self.ended(&id.to_string(), outcome),

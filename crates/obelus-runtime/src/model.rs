@@ -52,7 +52,7 @@ impl Parts {
     }
 
     /// Whether there is a receiver.
-    pub fn is_heard(&self) -> bool {
+    pub fn has_listener(&self) -> bool {
         self.0.is_some()
     }
 

@@ -57,9 +57,9 @@ impl SessionFiles {
         self.state.edits_adopted()
     }
 
-    pub(crate) fn heard(&mut self, at: Time, input: &Input) {
+    pub(crate) fn log_input(&mut self, at: Time, input: &Input) {
         self.is_put |= matches!(input, Input::State { .. });
-        self.log.heard(at, input);
+        self.log.log_input(at, input);
     }
 
     pub(crate) fn began(&mut self, start: &Start) {

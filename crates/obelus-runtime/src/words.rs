@@ -7,7 +7,7 @@ mod reasons;
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::options::Limit;
 use obelus_kernel::session::report_error::ReportError;
-use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Misfit, Refused, Reply, TurnEnd};
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, InvalidValue, Refused, Reply, TurnEnd};
 use obelus_kernel::{Rule, visible};
 pub use obelus_words::Language;
 pub(crate) use obelus_words::fill;
@@ -92,7 +92,7 @@ pub fn refused_in_words(refused: &Refused, about: Option<About>, language: Langu
 pub fn refusal_by_code(
     code: &str,
     text: &str,
-    misfit: Option<&Misfit>,
+    misfit: Option<&InvalidValue>,
     about: Option<About>,
     language: Language,
 ) -> String {

@@ -28,11 +28,11 @@ pub(crate) fn words_of(agent: Option<&str>) -> &'static Words {
 
 /// The texts for a session: in its agent's language, else Russian if the user writes Russian.
 pub(crate) fn words_of_session(session: &Session) -> &'static Words {
-    words_about_to_hear(session, None)
+    words_for_message(session, None)
 }
 
 /// The same for a session that is about to get a message.
-pub(crate) fn words_about_to_hear(session: &Session, said: Option<&str>) -> &'static Words {
+pub(crate) fn words_for_message(session: &Session, said: Option<&str>) -> &'static Words {
     let heard = session.context().messages().iter().rev().find_map(|message| match message {
         Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
         _ => None,

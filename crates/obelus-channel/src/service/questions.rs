@@ -88,7 +88,7 @@ impl Service {
         match self.tell(session, decide(digest), input_id).await {
             Err(ChannelError::Refused(refused)) if refused.code == "question_changed" => match asked.is_open() {
                 true => Err(ChannelError::Changed(id.to_owned())),
-                // That it was decided says more than that it has changed.
+                // Report that it was decided rather than that it has changed.
                 false => self.tell(session, decide(None), input_id).await,
             },
             done => done,

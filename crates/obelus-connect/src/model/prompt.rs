@@ -126,7 +126,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
     let mut messages = match &prompt.purpose {
         Purpose::Solve => solve(prompt, options)?,
-        Purpose::Think { call, tool, scope } => think(prompt, options, (call, tool, scope))?,
+        Purpose::ModelCall { call, tool, scope } => think(prompt, options, (call, tool, scope))?,
     };
     if let Some(answer) = &prompt.out_of_format {
         let text: String = answer["text"].as_str().unwrap_or_default().chars().take(MAX_UNREADABLE).collect();

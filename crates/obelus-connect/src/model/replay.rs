@@ -44,7 +44,7 @@ impl Request {
     fn of(prompt: &Prompt) -> Self {
         let (purpose, tool) = match &prompt.purpose {
             Purpose::Solve => ("solve", None),
-            Purpose::Think { call, .. } => ("think", call.tool().map(str::to_owned)),
+            Purpose::ModelCall { call, .. } => ("think", call.tool().map(str::to_owned)),
         };
         let user = last_words(prompt).map(str::to_owned);
         Self { prompt_digest: digest(prompt), purpose: purpose.to_owned(), tool, user }

@@ -70,7 +70,7 @@ pub(super) fn ended(call: Value, status: CallStatus) -> CallEntry {
 /// A request to carry out a call.
 pub(super) fn thinking(call: Value) -> Prompt {
     let scope = vec![json!({"type": "data", "kind": "page", "data": {"title": "T"}})];
-    Prompt { purpose: Purpose::Think { call, tool: json!({}), scope }, ..bare() }
+    Prompt { purpose: Purpose::ModelCall { call, tool: json!({}), scope }, ..bare() }
 }
 
 /// A call of the plan.

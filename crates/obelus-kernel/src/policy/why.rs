@@ -458,7 +458,7 @@ impl Why {
         if self.left_out > 0 && !self.because.is_empty() {
             lines.push(format!("{indent}  and {} earlier writes", self.left_out));
         } else if self.left_out > 0 {
-            lines.push(format!("{indent}  told already, or too long a story"));
+            lines.push(format!("{indent}  shown above, or too long"));
         }
     }
 }

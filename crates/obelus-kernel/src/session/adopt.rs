@@ -61,12 +61,12 @@ impl Session {
         let before = self.state();
         let gone = if is_whole { self.fields_beside(&fields) } else { Vec::new() };
         if !gone.is_empty() {
-            gone.iter().chain(fields.keys()).for_each(|name| self.transcript.forget_told(name));
+            gone.iter().chain(fields.keys()).for_each(|name| self.transcript.forget_listed(name));
             self.memory.replace_state(&fields);
         }
         for (name, value) in fields.into_iter().filter(|_| gone.is_empty()) {
             if before.get(&name) != Some(&value) {
-                self.transcript.forget_told(&name);
+                self.transcript.forget_listed(&name);
                 self.memory.write_state(Path::field("state", name), value);
             }
         }

@@ -154,8 +154,8 @@ impl Session {
         if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
             return self.refuse(at, &verdict);
         }
-        // So may the policy (POL-9): an old approval does not override a current refusal.
-        if let Some(verdict) = self.refusal_of_today(at) {
+        // The policy may have changed too (POL-9): an old approval does not override a current refusal.
+        if let Some(verdict) = self.refusal_by_current_rules(at) {
             return self.refuse(at, &verdict);
         }
         // Calls that a person runs or has approved as a whole are limited by their own number (LOOP-2).

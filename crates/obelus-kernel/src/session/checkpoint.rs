@@ -13,7 +13,6 @@ use super::consents::Consents;
 use super::graph_run::Cursor;
 use super::inbox::InboxCheckpoint;
 use super::memory::DigestPlace;
-use super::picture::Picture;
 use super::scheduler::Counters;
 use super::settings::Settings;
 use super::spent::Spent;
@@ -24,6 +23,7 @@ use crate::context::{ContextCheckpoint, LoadPast};
 use crate::message::Message;
 use crate::policy::Mode;
 use crate::time::Time;
+use obelus_notebook::picture::Picture;
 
 /// The version of the format. Other versions are not read: the journal has everything.
 const FORM: u32 = 4;

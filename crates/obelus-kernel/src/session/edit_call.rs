@@ -12,7 +12,7 @@ use super::ids::{JobRef, QuestionId, QuestionNumber};
 use super::inbox::{About, Change, Part, Question, describe, marks};
 use super::input::Decision;
 use super::scheduler::Frozen;
-use super::{Misfit, Refused, Session};
+use super::{InvalidValue, Refused, Session};
 use crate::call::Call;
 use crate::origin::{Origin, Origins};
 use crate::path::value_at;
@@ -123,7 +123,7 @@ impl Session {
         });
         if verdict.ruling() == Ruling::Refuse {
             let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));
-            return Err(Refused::misfit("bad_edit", reason.to_string(), Misfit::Policy(reason)));
+            return Err(Refused::misfit("bad_edit", reason.to_string(), InvalidValue::Policy(reason)));
         }
         Ok(verdict.into_reasons())
     }
@@ -212,7 +212,7 @@ pub(super) fn unknown_param(tool: &Tool, params: &Value, name: &str) -> Refused 
     let (name, near) = (crate::visible(name), closest(name, &param_names(tool, params)).map(str::to_owned));
     let hint = near.as_ref().map(|near| format!("; did you mean `{near}`?"));
     let text = format!("`{name}` is not a parameter{}", hint.unwrap_or_default());
-    Refused::misfit("bad_edit", text, Misfit::UnknownParam { name, near })
+    Refused::misfit("bad_edit", text, InvalidValue::UnknownParam { name, near })
 }
 
 /// Whether a person may set a parameter: the tool declares it, the call has it, or the tool declares none.

@@ -254,7 +254,7 @@ impl Session {
         let Value::String(output) = self.turn.take_output() else { return };
         if !self.turn.has_said(&output) {
             self.remember_words(Role::Assistant, &output);
-            self.turn.note_said(&words);
+            self.turn.note_agent_message(&words);
             self.tasks.push(Task::Say(words));
         }
     }

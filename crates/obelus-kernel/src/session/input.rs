@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{CallId, JobRef, QuestionId, RequestId};
-use super::picture::Picture;
 use super::settings::Settings;
 use super::spent::Used;
 use crate::policy::{ConsentTerms, Mode};
 use crate::time::Time;
 use obelus_notebook::dialect::Solution;
+use obelus_notebook::picture::Picture;
 
 /// An event that the driver reports to the session. The inputs in order are the session's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::Refused;
 use super::ids::QuestionId;
-use super::picture::Picture;
+use obelus_notebook::picture::Picture;
 
 /// A message of the user.
 pub(super) struct Words {

@@ -15,7 +15,7 @@ use crate::policy::{Place, Proposal};
 use crate::tool::Effect;
 
 impl Session {
-    /// Starts a look for every call of a question whose tool declares one.
+    /// Starts the preview reads of a question: one for every call whose tool declares one.
     pub(super) fn start_preview(&mut self, number: QuestionNumber) {
         if !self.settings.before {
             return;

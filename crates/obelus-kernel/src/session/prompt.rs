@@ -11,9 +11,7 @@ use super::graph_run::GraphRun;
 use super::ids::{JobRef, RequestId};
 use super::inbox::{About, Question};
 use super::memory::mentions;
-use super::observation::Observation;
 use super::output::{CallReport, CallStatus};
-use super::picture::Picture;
 use super::settings::FollowUp;
 use super::transcript::TranscriptEntry;
 use crate::call::Call;
@@ -23,6 +21,8 @@ use crate::time::Time;
 use crate::tool::Tool;
 use obelus_notebook::compose::{AnswerSchema, Offer, Offered, compose_result};
 use obelus_notebook::dialect::Dialect;
+use obelus_notebook::observation::Observation;
+use obelus_notebook::picture::Picture;
 
 /// What a request asks of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,7 +31,8 @@ pub enum Purpose {
     /// The next solution of the turn.
     Solve,
     /// The result of one call that the model carries out itself.
-    Think {
+    #[serde(rename = "think")]
+    ModelCall {
         /// The call, with resolved references.
         call: Value,
         /// Its tool.
@@ -219,7 +220,7 @@ impl Session {
             Some(_) => Offer::No,
         };
         let output = self.output_schema();
-        let offered = Offered::new(&self.memory.context, output, mode, offer, |tool| self.settings.is_latent(tool));
+        let offered = Offered::new(&self.memory.context, output, mode, offer, |tool| self.settings.runs_by_model(tool));
         let tools = offered.tools().cloned().collect();
         let running = node.filter(|node| offered.tools().any(|tool| node.offers(&tool.name))).map(|_| RUNNING);
         let planning = node.filter(|node| offered.tools().any(|tool| node.plans(&tool.name))).map(|_| PLANNING);
@@ -268,7 +269,7 @@ impl Session {
         let tool = call.tool.as_ref()?;
         let frozen = job.frozen.as_ref()?;
         let purpose =
-            Purpose::Think { call: (*frozen.call).clone(), tool: tool.schema.clone(), scope: job.scope.clone() };
+            Purpose::ModelCall { call: (*frozen.call).clone(), tool: tool.schema.clone(), scope: job.scope.clone() };
         Some(self.bare_prompt(purpose, compose_result(tool, &alternatives(call)).into()))
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::output::{CallReport, CallStatus};
 use super::transcript::{TranscriptEntry, TranscriptEvent};
-use super::transcript_writes::told_form;
+use super::transcript_writes::result_for_model;
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
@@ -63,7 +63,7 @@ impl Session {
     /// The memory that neither [`Self::given_part`] nor the transcript tells. Values of other kinds are results of
     /// calls: each is in the transcript, with its path.
     pub(super) fn state_part(&self) -> Vec<Value> {
-        let told = self.told_values();
+        let told = self.transcript_results();
         let mut kinds = Vec::new();
         let is_shown = |kind: &str| kind == "state" || self.memory.is_given(kind) && !self.memory.is_unchanged(kind);
         for (kind, view) in self.memory.context.views().filter(|(kind, _)| is_shown(kind)) {
@@ -173,7 +173,7 @@ impl Session {
     }
 
     /// The results of calls, as the transcript tells them.
-    fn told_values(&self) -> Vec<TranscriptValue<'_>> {
+    fn transcript_results(&self) -> Vec<TranscriptValue<'_>> {
         let mut values = Vec::new();
         for entry in self.transcript.sent() {
             let TranscriptEvent::Call(call) = &entry.what else { continue };
@@ -216,7 +216,7 @@ impl Session {
 fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[TranscriptValue<'_>]) {
     for told in told.iter().rev().filter(|told| told.path.kind == kind && told.instance == instance) {
         let Some((last, above)) = told.path.segments.split_last() else {
-            if told.result.is_some_and(|result| told_form(told.tool, value) == *result) {
+            if told.result.is_some_and(|result| result_for_model(told.tool, value) == *result) {
                 *value = Value::Null;
             }
             continue;
@@ -225,7 +225,9 @@ fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[Trans
         let Some(Value::Object(fields)) = value.pointer_mut(&pointer) else { continue };
         let Some(field) = fields.get_mut(last.key().as_ref()) else { continue };
         match told.result {
-            Some(result) if told_form(told.tool, field) == *result => drop(fields.shift_remove(last.key().as_ref())),
+            Some(result) if result_for_model(told.tool, field) == *result => {
+                drop(fields.shift_remove(last.key().as_ref()));
+            }
             Some(_) => {}
             None => *field = shorten(field, MOST_OF_VALUE),
         }

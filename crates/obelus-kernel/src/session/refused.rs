@@ -17,13 +17,13 @@ pub struct Refused {
     /// The error and the remedy.
     pub text: String,
     /// The same for channels with their own texts, if a person gave an invalid value or name.
-    pub misfit: Option<Box<Misfit>>,
+    pub misfit: Option<Box<InvalidValue>>,
 }
 
 /// Why a person's value or name does not fit. Channels translate by variant and keyword.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Misfit {
+pub enum InvalidValue {
     /// A value violates its schema.
     Schema {
         /// The place in the value, as a dotted path; empty for the whole.
@@ -51,7 +51,7 @@ impl Refused {
     }
 
     /// A person's value or name does not fit.
-    pub(super) fn misfit(code: &'static str, text: impl Into<String>, misfit: Misfit) -> Self {
+    pub(super) fn misfit(code: &'static str, text: impl Into<String>, misfit: InvalidValue) -> Self {
         Self { misfit: Some(Box::new(misfit)), ..Self::new(code, text) }
     }
 
@@ -60,6 +60,6 @@ impl Refused {
         let Breach { place, keyword, demand, text, .. } = breach;
         let place = visible(&dotted(&place));
         let text = if place.is_empty() { text } else { format!("`{place}`: {text}") };
-        Self::misfit(code, text, Misfit::Schema { place, keyword, demand })
+        Self::misfit(code, text, InvalidValue::Schema { place, keyword, demand })
     }
 }

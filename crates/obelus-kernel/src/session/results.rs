@@ -71,11 +71,11 @@ impl Session {
             return match outcome {
                 Outcome::Error(error) if error.happened => {
                     let error = self.error_of_result(at, error);
-                    self.close_unkept(at, Some(error));
+                    self.close_without_result(at, Some(error));
                 }
-                Outcome::Error(error) => self.close_unkept(at, Some(error)),
-                Outcome::Lost { message } => self.close_unkept(at, Some(CallError::new("lost", message))),
-                Outcome::Value(_) | Outcome::Messages(_) => self.close_unkept(at, None),
+                Outcome::Error(error) => self.close_without_result(at, Some(error)),
+                Outcome::Lost { message } => self.close_without_result(at, Some(CallError::new("lost", message))),
+                Outcome::Value(_) | Outcome::Messages(_) => self.close_without_result(at, None),
             };
         }
         let fault = fault_of_result(&self.settings, &call, &outcome);
@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// Ends a call whose result is not stored. Its failure is only logged: the turn may have ended long ago.
-    fn close_unkept(&mut self, at: JobRef, error: Option<CallError>) {
+    fn close_without_result(&mut self, at: JobRef, error: Option<CallError>) {
         let status = if error.is_some() { Status::Failed } else { Status::Done };
         let own = self.settings.origin_of_error(self.scheduler.call(at));
         if let (Some(error), Some(job)) = (error, self.scheduler.job_mut(at)) {
@@ -167,7 +167,7 @@ impl Session {
             let pushed = sides.filter(|side| side.method == Method::Push && beside.contains(&side.to));
             for side in pushed.filter(|side| side.to.kind == "state") {
                 if let [field] = side.to.segments.as_slice() {
-                    self.transcript.note_told(&field.key());
+                    self.transcript.note_listed(&field.key());
                 }
             }
         }

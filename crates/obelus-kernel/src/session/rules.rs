@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// Why a call that was allowed or approved earlier is refused under the current rules.
-    pub(super) fn refusal_of_today(&self, at: JobRef) -> Option<Verdict> {
+    pub(super) fn refusal_by_current_rules(&self, at: JobRef) -> Option<Verdict> {
         let call = self.scheduler.call(at);
         let tool = call.tool.as_deref().filter(|_| self.rules.told().is_some())?;
         // The tool's definition may have changed.

@@ -233,7 +233,7 @@ impl Settings {
     }
 
     /// Whether the model itself carries out calls of this tool.
-    pub(super) fn is_latent(&self, tool: &Tool) -> bool {
+    pub(super) fn runs_by_model(&self, tool: &Tool) -> bool {
         tool.fixed_name("_delegate").is_none() && self.activity_of(tool, tool.fixed_name("_activity")).is_none()
     }
 

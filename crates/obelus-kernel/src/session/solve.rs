@@ -77,7 +77,7 @@ impl Session {
         self.tell_answer(&solution);
         if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
-            self.turn.note_said(&words);
+            self.turn.note_agent_message(&words);
             self.tasks.push(Task::Say(words));
         }
         let manner = solution.step_options();
@@ -169,7 +169,7 @@ impl Session {
             !verdict.is_allowed()
         };
         check.calls.iter().any(|call| match &call.tool {
-            Some(tool) => !self.settings.is_latent(tool) && needs(call, tool),
+            Some(tool) => !self.settings.runs_by_model(tool) && needs(call, tool),
             None => true,
         })
     }

@@ -95,7 +95,7 @@ impl Session {
         }
         goals.insert(0, words.into());
         goals.truncate(MOST_GOALS);
-        self.transcript.note_told(&name);
+        self.transcript.note_listed(&name);
         self.memory.write_state(path, goals.into());
     }
 

@@ -7,11 +7,11 @@
 //! |---|---|
 //! | `entry` | an event, and the line that replaces it |
 //! | `history` | the entries in order, and their limit |
-//! | `told` | calls before they become entries |
+//! | `pending_call` | calls before they become entries |
 
 mod entry;
 mod history;
-mod told;
+mod pending_call;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub use entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 use history::History;
 use obelus_notebook::compose;
 use obelus_notebook::jq::Filter;
-pub(super) use told::{ToldCall, params_alone};
+pub(super) use pending_call::{PendingCall, params_alone};
 
 /// What the model has been shown, and what to tell it next.
 #[derive(Default)]
@@ -118,7 +118,7 @@ impl Transcript {
     }
 
     /// The same for a call, whose entry is made later.
-    pub(super) fn tell_call(&mut self, call: ToldCall, origins: &Origins) {
+    pub(super) fn tell_call(&mut self, call: PendingCall, origins: &Origins) {
         self.record.history_origins.join(origins);
         self.record.history.push_call(call);
     }
@@ -144,8 +144,8 @@ impl Transcript {
     }
 
     /// Whether the model has seen that a call waits for a person.
-    pub(super) fn has_told_waiting(&self, place: (u32, u32)) -> bool {
-        self.record.history.has_told_waiting(place)
+    pub(super) fn has_shown_waiting(&self, place: (u32, u32)) -> bool {
+        self.record.history.has_shown_waiting(place)
     }
 
     /// Removes a result that no request has shown yet.
@@ -159,7 +159,7 @@ impl Transcript {
     }
 
     /// The history tells one more element of a list of the state.
-    pub(super) fn note_told(&mut self, field: &str) {
+    pub(super) fn note_listed(&mut self, field: &str) {
         *self.record.told.entry(field.to_owned()).or_default() += 1;
     }
 
@@ -169,7 +169,7 @@ impl Transcript {
     }
 
     /// A field of the state was replaced: the history no longer tells its content.
-    pub(super) fn forget_told(&mut self, field: &str) {
+    pub(super) fn forget_listed(&mut self, field: &str) {
         self.record.told.remove(field);
     }
 
@@ -199,7 +199,7 @@ impl Transcript {
     }
 
     /// The agent sent a message: it has the origins of what the agent had been shown.
-    pub(super) fn note_said(&mut self) {
+    pub(super) fn note_agent_message(&mut self) {
         self.record.said.join(&self.record.shown);
     }
 
@@ -360,7 +360,7 @@ mod tests {
         let call = Arc::new(json!({"_tool": "t"}));
         transcript.record.ended.push(CallReport { place: (0, 0), call, status: CallStatus::Done, error: None });
         transcript.tell(TranscriptEvent::Assistant { text: "hi".to_owned() }, &Origins::default());
-        transcript.note_told("done");
+        transcript.note_listed("done");
         transcript.begin_turn();
         transcript.note_request(1_000);
         assert_eq!((transcript.ended().len(), transcript.sent().len(), transcript.told("done")), (0, 1, 1));

@@ -14,7 +14,7 @@ use super::redact::plain_error;
 use super::report_error::ReportError;
 use super::scheduler::{Job, Status, with_instance};
 use super::solve::brings_output;
-use super::transcript::{CallEntry, ToldCall, TranscriptEvent, params_alone};
+use super::transcript::{CallEntry, PendingCall, TranscriptEvent, params_alone};
 use crate::call::Call;
 use crate::expr::OutputPath;
 use crate::message::{Message, Role};
@@ -97,7 +97,7 @@ impl Session {
     pub(super) fn remember_words(&mut self, role: Role, text: &str) {
         self.transcript.show(&Origins::of(role.into()));
         if role == Role::Assistant {
-            self.transcript.note_said();
+            self.transcript.note_agent_message();
         }
         self.tell_words(role, text.to_owned());
         self.memory.remember(Message::text(role, text));
@@ -160,7 +160,7 @@ impl Session {
         };
         // In a graph, the model's own proposals are shown without details.
         let (has_declared_path, leaves_out_details) = (paths.is_none(), self.graph.is_some());
-        let told = ToldCall { entry, call: Arc::clone(call), has_declared_path, leaves_out_details };
+        let told = PendingCall { entry, call: Arc::clone(call), has_declared_path, leaves_out_details };
         self.transcript.tell_call(told, &self.settings.counted_as_shown(origins));
     }
 
@@ -174,7 +174,7 @@ impl Session {
             let jobs = (0..).zip(&step.jobs).filter(|(_, job)| job.status == Status::Waiting);
             jobs.map(move |(index, job)| ((number, index), job, &step.calls[job.call]))
         });
-        let waiting = steps.filter(|(place, ..)| !self.transcript.has_told_waiting(*place));
+        let waiting = steps.filter(|(place, ..)| !self.transcript.has_shown_waiting(*place));
         let told: Vec<(TranscriptEvent, Origins)> = waiting
             .map(|(place, job, call)| {
                 let proposed = with_instance(&call.raw, job.instance.as_deref());
@@ -206,9 +206,9 @@ impl Session {
             let own = |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
             let names = self.memory.context.instances().in_order().into_iter().filter(own);
             let rows = names.filter_map(|name| self.memory.context.read(path, Some(name)));
-            return Some(told_form(tool.map(AsRef::as_ref), &rows.map(Cow::into_owned).collect()));
+            return Some(result_for_model(tool.map(AsRef::as_ref), &rows.map(Cow::into_owned).collect()));
         }
-        Some(told_form(tool.map(AsRef::as_ref), &*self.memory.context.read(path, instance)?))
+        Some(result_for_model(tool.map(AsRef::as_ref), &*self.memory.context.read(path, instance)?))
     }
 
     /// Drops a result that was overwritten before it was shown; it counts for nothing.
@@ -259,7 +259,7 @@ fn first_path<'a>(paths: Option<&'a [Path]>, call: &'a Call) -> Option<&'a Path>
 }
 
 /// A result as the model sees it: the fields that the tool's author names, without empty ones, shortened.
-pub(super) fn told_form(tool: Option<&Tool>, value: &Value) -> Value {
+pub(super) fn result_for_model(tool: Option<&Tool>, value: &Value) -> Value {
     let most = match tool.is_none_or(|tool| tool.effect == Effect::Read) {
         true => MOST_OF_READ,
         false => MOST_OF_CHANGE,

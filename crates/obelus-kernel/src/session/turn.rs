@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::Refused;
 use super::input::{CallError, Limit};
 use super::output::TurnEnd;
-use super::picture::Picture;
 use super::settings::Settings;
 use super::spent::Spent;
 use crate::origin::Origins;
 use crate::time::Time;
+use obelus_notebook::picture::Picture;
 
 /// The phase of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -265,7 +265,7 @@ impl Turn {
     }
 
     /// The agent has said something to the user.
-    pub(super) fn note_said(&mut self, words: &str) {
+    pub(super) fn note_agent_message(&mut self, words: &str) {
         self.said.push(words.to_owned());
     }
 

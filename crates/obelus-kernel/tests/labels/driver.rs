@@ -183,7 +183,7 @@ impl Driver {
         // The request of a delegate that has ended has no prompt.
         let Some(prompt) = self.session.prompt(&id) else { return };
         let shows_a_mark = serde_json::to_string(&prompt).expect("a prompt is JSON").contains(MARK);
-        let is_thought = matches!(prompt.purpose, Purpose::Think { .. });
+        let is_thought = matches!(prompt.purpose, Purpose::ModelCall { .. });
         // A session that plans before reading never sees untrusted data, not even in a key or an error.
         let is_planner = self.sheltered && !is_thought && session_of(&id).is_empty();
         assert!(

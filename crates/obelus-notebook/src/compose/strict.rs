@@ -101,7 +101,7 @@ impl<'a> Strict<'a> {
                 None => self.anything(fields.get("description")),
             };
         }
-        let mut result = carried_over(fields);
+        let mut result = supported_keywords(fields);
         if let Some(members) = fields.get("anyOf").or_else(|| fields.get("oneOf")).and_then(Value::as_array) {
             let members: Vec<Value> = members.iter().map(|member| self.convert(member, by_reference)).collect();
             result.insert("anyOf".to_owned(), members.into());
@@ -225,7 +225,7 @@ impl<'a> Strict<'a> {
         if by_reference {
             value = or_reference(value);
         }
-        let names = fields.get("propertyNames").and_then(Value::as_object).map(carried_over).unwrap_or_default();
+        let names = fields.get("propertyNames").and_then(Value::as_object).map(supported_keywords).unwrap_or_default();
         let mut counts = Map::new();
         if fields.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty) {
             for (of_object, of_list) in [("minProperties", "minItems"), ("maxProperties", "maxItems")] {
@@ -277,7 +277,7 @@ fn list_of(mut names: Map<String, Value>, value: Value) -> Value {
 }
 
 /// Copies the supported keywords.
-fn carried_over(fields: &Map<String, Value>) -> Map<String, Value> {
+fn supported_keywords(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut result: Map<String, Value> =
         KEPT.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect();
     if !result.contains_key("description")

@@ -80,7 +80,7 @@ impl Tool {
     }
 
     /// Invalid annotations for people: the annotation, and the error.
-    pub fn odd_words(&self) -> Vec<(&'static str, String)> {
+    pub fn annotation_warnings(&self) -> Vec<(&'static str, String)> {
         let mut odd = Vec::new();
         let no_word = |said: &Value| match said {
             Value::String(_) => false,
@@ -156,7 +156,7 @@ mod tests {
             schema[name] = said.clone();
         }
         let tool = Tool::parse("t", &schema).unwrap();
-        tool.odd_words().into_iter().map(|(_, words)| words).collect()
+        tool.annotation_warnings().into_iter().map(|(_, words)| words).collect()
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) struct AcceptedInput {
     /// The resulting events, if there was a subscriber when it was taken.
     pub(super) events: Option<Vec<EventBody>>,
     /// Whether its calls were started ahead, before it is durable.
-    pub(super) is_ahead: bool,
+    pub(super) is_speculative: bool,
 }
 
 /// The journal of a session.
@@ -164,7 +164,7 @@ impl Actor {
         let Some(journal) = &self.journal else { return Ok(()) };
         let (mut all, mut records, mut refusal) = (Vec::new(), Vec::new(), Ok(()));
         // Anything but the outcome of a read is stored at once.
-        let mut may_read_ahead = batch.iter().all(|incoming| self.work.is_of_read(&incoming.input));
+        let mut may_speculate = batch.iter().all(|incoming| self.work.is_of_read(&incoming.input));
         // Outcomes of calls that were started ahead follow.
         let own = batch.len();
         let mut batch = VecDeque::from(batch);
@@ -177,12 +177,12 @@ impl Actor {
                     let is_news = self.session.context().length() > before;
                     let is_on = self.report.feed.is_on();
                     let events = is_on.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
-                    may_read_ahead &= all.len() < MOST_AT_ONCE && tasks.iter().all(is_read);
-                    if may_read_ahead {
-                        let ended = calls(&tasks).filter_map(|start| self.work.start_ahead(start.clone()));
+                    may_speculate &= all.len() < MOST_AT_ONCE && tasks.iter().all(is_read);
+                    if may_speculate {
+                        let ended = calls(&tasks).filter_map(|start| self.work.start_speculative(start.clone()));
                         batch.extend(ended.map(|input| Incoming::new(at, input)));
                     }
-                    all.push(AcceptedInput { at, input, tasks, is_news, events, is_ahead: may_read_ahead });
+                    all.push(AcceptedInput { at, input, tasks, is_news, events, is_speculative: may_speculate });
                 }
                 Err(refused) => {
                     refusal = Err(refused);
@@ -200,7 +200,7 @@ impl Actor {
         match journal.store.append(&journal.id, self.record, records).await {
             Ok(_) => {
                 self.failures = 0;
-                self.work.keep_ahead();
+                self.work.keep_speculative();
                 self.perform_taken(all);
                 refusal
             }
@@ -219,11 +219,11 @@ impl Actor {
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
         match kept == taken.len() {
-            true => self.work.keep_ahead(),
+            true => self.work.keep_speculative(),
             // Calls that were started ahead start again with the inputs that lead to them.
             false => {
-                self.work.drop_ahead();
-                taken.iter_mut().for_each(|input| input.is_ahead = false);
+                self.work.drop_speculative();
+                taken.iter_mut().for_each(|input| input.is_speculative = false);
             }
         }
         let lost: Vec<Input> =

@@ -21,18 +21,18 @@ impl Actor {
     pub(super) fn perform_taken(&mut self, all: Vec<AcceptedInput>) {
         let mut rest = None;
         let mut latest = self.latest;
-        for AcceptedInput { at, input, tasks, is_news, events, is_ahead } in all {
+        for AcceptedInput { at, input, tasks, is_news, events, is_speculative } in all {
             self.record += 1;
             latest = at;
             self.before(&input);
             if let Some(files) = &mut self.report.files {
-                files.heard(at, &input);
+                files.log_input(at, &input);
             }
             // If somebody has subscribed since it was taken, events are created from the current session.
             self.publish(at, || events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, is_news, &tasks)));
             for task in tasks {
                 match task {
-                    Task::Call(start) if is_ahead => self.log_start(&start),
+                    Task::Call(start) if is_speculative => self.log_start(&start),
                     task => rest = self.perform(task).or(rest),
                 }
             }

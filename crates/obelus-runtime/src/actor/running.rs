@@ -46,7 +46,7 @@ pub(super) struct RunningWork {
     requests: Option<Arc<dyn RequestSource>>,
     pending: FuturesUnordered<Pending>,
     /// Calls that were started before the inputs that led to them are durable.
-    ahead: Vec<Pending>,
+    speculative: Vec<Pending>,
     /// Running calls that change something: their outcomes are stored before anything else is done.
     effects: BTreeSet<CallId>,
     /// Outcomes not yet given to the session.
@@ -67,7 +67,7 @@ impl RunningWork {
             folder,
             requests: connections.requests.clone(),
             pending: FuturesUnordered::new(),
-            ahead: Vec::new(),
+            speculative: Vec::new(),
             effects: BTreeSet::new(),
             done: VecDeque::new(),
             stop: Arc::default(),
@@ -160,11 +160,11 @@ impl RunningWork {
     }
 
     /// Starts a call before the input that led to it is durable; returns its outcome if it completes at once. Otherwise
-    /// [`Self::keep_ahead`] or [`Self::drop_ahead`] must follow.
-    pub(super) fn start_ahead(&mut self, start: Start) -> Option<Input> {
+    /// [`Self::keep_speculative`] or [`Self::drop_speculative`] must follow.
+    pub(super) fn start_speculative(&mut self, start: Start) -> Option<Input> {
         match self.started(start) {
             Ok(running) => {
-                self.ahead.push(running);
+                self.speculative.push(running);
                 None
             }
             Err(ended) => Some(ended),
@@ -172,13 +172,13 @@ impl RunningWork {
     }
 
     /// The inputs that led to calls started ahead are durable.
-    pub(super) fn keep_ahead(&mut self) {
-        self.pending.extend(self.ahead.drain(..));
+    pub(super) fn keep_speculative(&mut self) {
+        self.pending.extend(self.speculative.drain(..));
     }
 
     /// They could not be stored: the calls are stopped, and start again with these inputs.
-    pub(super) fn drop_ahead(&mut self) {
-        self.ahead.clear();
+    pub(super) fn drop_speculative(&mut self) {
+        self.speculative.clear();
     }
 
     /// Starts a call. One that completes at once needs no timer and no place in the queue.

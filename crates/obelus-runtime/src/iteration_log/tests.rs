@@ -36,7 +36,7 @@ struct Harness {
 impl Harness {
     fn tell(&mut self, input: Input) {
         let at = Time(1_714_557_600_000);
-        self.log.heard(at, &input);
+        self.log.log_input(at, &input);
         self.session.handle(at, input).unwrap();
         while let Some(task) = self.session.poll() {
             match task {

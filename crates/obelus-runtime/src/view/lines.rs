@@ -85,7 +85,7 @@ impl QuestionView {
     }
 
     fn told(&self, is_unfolded: bool) -> Vec<ViewLine> {
-        // One that takes no answer any more asks nothing.
+        // Closed questions get no question mark.
         let sign = if self.answers.is_empty() { "· " } else { "? " };
         let head = ViewLine::of(Tone::Sign, sign).with(Tone::Strong, &self.head);
         let mut lines = vec![head.with(Tone::Faint, "  ").shown(Tone::Faint, &self.id)];

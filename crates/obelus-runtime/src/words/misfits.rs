@@ -1,6 +1,6 @@
 //! Why a person's value or name does not fit, by the violated keyword of the schema.
 
-use obelus_kernel::session::Misfit;
+use obelus_kernel::session::InvalidValue;
 use obelus_kernel::visible;
 use serde_json::Value;
 
@@ -12,13 +12,15 @@ use obelus_words::MisfitWords;
 const MOST: usize = 12;
 
 /// The error as text. `text` is the session's own, for keywords without a text here.
-pub(super) fn misfit_in_words(misfit: &Misfit, text: &str, language: Language) -> String {
+pub(super) fn misfit_in_words(misfit: &InvalidValue, text: &str, language: Language) -> String {
     let words = &language.words().misfits;
     match misfit {
-        Misfit::Policy(reason) => visible(&reason_in_words(reason, "", &BareNames, language)),
-        Misfit::UnknownParam { name, near: Some(near) } => fill(words.no_param_near, &[&visible(name), &visible(near)]),
-        Misfit::UnknownParam { name, near: None } => fill(words.no_param, &[&visible(name)]),
-        Misfit::Schema { place, keyword, demand } => match demanded(keyword, demand, words) {
+        InvalidValue::Policy(reason) => visible(&reason_in_words(reason, "", &BareNames, language)),
+        InvalidValue::UnknownParam { name, near: Some(near) } => {
+            fill(words.no_param_near, &[&visible(name), &visible(near)])
+        }
+        InvalidValue::UnknownParam { name, near: None } => fill(words.no_param, &[&visible(name)]),
+        InvalidValue::Schema { place, keyword, demand } => match demanded(keyword, demand, words) {
             Some(what) if place.is_empty() => what,
             Some(what) => fill(words.at, &[&visible(place), &what]),
             None => fill(words.other, &[text]),
@@ -85,7 +87,7 @@ mod tests {
     #[test]
     fn a_schema_violation_is_described_by_its_keyword() {
         let told = |place: &str, keyword: &str, demand: Value| {
-            let misfit = Misfit::Schema { place: place.to_owned(), keyword: keyword.to_owned(), demand };
+            let misfit = InvalidValue::Schema { place: place.to_owned(), keyword: keyword.to_owned(), demand };
             misfit_in_words(&misfit, "\"x\" does not match", Language::Russian)
         };
         for (place, keyword, demand, words) in [
@@ -100,7 +102,7 @@ mod tests {
             assert_eq!(told(place, keyword, demand), words);
         }
         let unknown = |near: Option<&str>| {
-            let misfit = Misfit::UnknownParam { name: "sun".to_owned(), near: near.map(str::to_owned) };
+            let misfit = InvalidValue::UnknownParam { name: "sun".to_owned(), near: near.map(str::to_owned) };
             misfit_in_words(&misfit, "", Language::Russian)
         };
         assert_eq!(unknown(None), "параметра `sun` нет");

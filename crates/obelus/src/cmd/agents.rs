@@ -228,11 +228,11 @@ fn wrong_with(agent: Agent, file: &Path, places: &Places) -> Vec<Problem> {
 
 /// Why an agent that answers in JSON cannot use a server's strict mode.
 fn strict_mode_problem(agent: &Agent) -> Option<String> {
-    let is_latent = |tool: &Tool| match tool.fixed_name("_activity") {
+    let runs_by_model = |tool: &Tool| match tool.fixed_name("_activity") {
         Some(name) => !agent.activities.contains_key(name),
         None => !agent.activities.contains_key(&tool.name),
     };
-    let composed = compose(&agent.context, agent.schema.as_ref(), PlanMode::Eager, |_| Offer::Call, is_latent);
+    let composed = compose(&agent.context, agent.schema.as_ref(), PlanMode::Eager, |_| Offer::Call, runs_by_model);
     (agent.settings.dialect.is_json() && !composed.loose.is_empty()).then(|| {
         let why = composed.loose.join("; ");
         format!("the schema of its answers does not fit a server's strict mode, so any JSON object is requested: {why}")

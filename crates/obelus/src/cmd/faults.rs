@@ -142,7 +142,7 @@ fn annotations(spec: &SessionSpec) -> Vec<SpecProblem> {
             field: format!("{place}.{annotation}"),
             text: format!("`{}`: {words}", tool.name),
         };
-        let odd = tool.stray_paths().into_iter().chain(tool.odd_words());
+        let odd = tool.stray_paths().into_iter().chain(tool.annotation_warnings());
         problems.extend(odd.map(|(annotation, words)| problem("TOOL-1", annotation, words)));
         let unknown = tool.unknown_annotations().into_iter();
         problems.extend(unknown.map(|(annotation, words)| problem("TOOL-4", &annotation, words)));

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Input, Misfit, Refused, Reply, Session};
+use obelus_kernel::session::{Input, InvalidValue, Refused, Reply, Session};
 use obelus_runtime::people::{refusal_by_code, why_it_ended};
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
@@ -255,7 +255,7 @@ pub(crate) fn tell_holder(
     match answer["refused"]["text"].as_str() {
         Some(text) => {
             let code = answer["refused"]["code"].as_str().unwrap_or_default();
-            let misfit = Misfit::deserialize(&answer["refused"]["misfit"]).ok();
+            let misfit = InvalidValue::deserialize(&answer["refused"]["misfit"]).ok();
             let words = refusal_by_code(code, text, misfit.as_ref(), None, phrases.language);
             Err(Declined { code: code.to_owned(), words, language: phrases.language }.into())
         }

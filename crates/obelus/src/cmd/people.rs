@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::chat::{listed, numbers, question_lines, styled};
 use crate::command_error::wrong;
-use crate::language::{Words, fill, words_about_to_hear};
+use crate::language::{Words, fill, words_for_message};
 use crate::output::{DIM, visible};
 
 /// Renders a session's questions and steps as text.
@@ -33,7 +33,7 @@ impl Narrator {
 
     /// The same for a session that is about to get this message.
     pub(crate) fn about_to_hear(session: &Session, words: Option<&str>) -> Self {
-        let phrases = words_about_to_hear(session, words);
+        let phrases = words_for_message(session, words);
         Self { phrases, titles: Titles::of(session.context(), phrases.code) }
     }
 

@@ -56,9 +56,9 @@ fn explain_call(args: &Explain) -> Result<Exit> {
         }
     };
     let tool = tool_of(&agent.context, &call);
-    let is_latent = tool.is_some_and(|tool| is_latent(&agent, tool));
+    let runs_by_model = tool.is_some_and(|tool| runs_by_model(&agent, tool));
     let missing_origins = tool.and_then(|tool| missing_origins(&call, tool, &words.policy));
-    if is_latent {
+    if runs_by_model {
         return Ok(report_latent(&call, tool, mode.name(), args.json, &words.policy));
     }
     if args.json {
@@ -80,7 +80,7 @@ fn tool_of<'a>(context: &'a Context, call: &Value) -> Option<&'a Tool> {
 }
 
 /// Whether calls of a tool are carried out by the model.
-fn is_latent(agent: &Agent, tool: &Tool) -> bool {
+fn runs_by_model(agent: &Agent, tool: &Tool) -> bool {
     let named = [tool.fixed_name("_activity"), Some(tool.name.as_str())];
     tool.fixed_name("_delegate").is_none()
         && !named.into_iter().flatten().any(|name| agent.activities.contains_key(name))

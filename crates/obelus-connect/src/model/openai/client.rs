@@ -94,7 +94,7 @@ impl Inner {
         loop {
             let request = self.request(prompt, headers, until).await?;
             let (form, has_pictures) = (request.form, request.has_pictures);
-            let mut collected = Collected::new(prompt.dialect, parts.is_heard());
+            let mut collected = Collected::new(prompt.dialect, parts.has_listener());
             let sent = self.send_once(request, &mut collected, parts).await;
             if let Some(used) = collected.used(self.options.price) {
                 parts.tell(Part::Used(used));

@@ -27,12 +27,12 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    pub(super) fn new(dialect: Dialect, is_heard: bool) -> Self {
+    pub(super) fn new(dialect: Dialect, has_listener: bool) -> Self {
         Self {
             dialect,
             text: String::new(),
             refusal: String::new(),
-            reader: is_heard.then(|| Reader::new(dialect)),
+            reader: has_listener.then(|| Reader::new(dialect)),
             has_told: false,
             usage: None,
             finish: None,

@@ -147,7 +147,7 @@ fn fields_of(prompt: &Prompt, user: Option<&str>, reads: &Reads) -> Vec<(&'stati
 fn field_of(prompt: &Prompt, user: Option<&str>, name: &str) -> Option<Value> {
     let (purpose, call, scope) = match &prompt.purpose {
         Purpose::Solve => ("solve", None, None),
-        Purpose::Think { call, scope, .. } => ("think", Some(call), Some(scope)),
+        Purpose::ModelCall { call, scope, .. } => ("think", Some(call), Some(scope)),
     };
     Some(match name {
         "user" => user.into(),
@@ -188,7 +188,7 @@ fn entry(report: &CallReport) -> Value {
 pub(super) fn latent_call(prompt: &Prompt) -> Option<&Value> {
     match &prompt.purpose {
         Purpose::Solve => None,
-        Purpose::Think { call, .. } => Some(call),
+        Purpose::ModelCall { call, .. } => Some(call),
     }
 }
 

@@ -112,7 +112,7 @@ fn thought() -> Prompt {
     });
     let scope = vec![json!({"type": "data", "kind": "page", "data": {"title": "T\n# Tool"}})];
     Prompt {
-        purpose: Purpose::Think { call, tool, scope },
+        purpose: Purpose::ModelCall { call, tool, scope },
         instructions: vec!["You keep a mailbox.".to_owned()],
         answer: answer(json!({"type": "object", "required": ["output"]})).into(),
         ..bare()

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::entry::{CallEntry, TranscriptEntry, TranscriptEvent};
-use super::told::ToldCall;
+use super::pending_call::PendingCall;
 use crate::session::output::CallStatus;
 
 /// The limit of unsent entries. Over it, the older half is left out.
@@ -26,12 +26,12 @@ pub(in crate::session) struct History {
     batch: u64,
     /// Calls that follow the entries, and are no entries yet.
     #[serde(skip)]
-    calls: Vec<ToldCall>,
+    calls: Vec<PendingCall>,
 }
 
 impl History {
     /// Adds a call. Its entry is made when something reads the entries.
-    pub(in crate::session) fn push_call(&mut self, call: ToldCall) {
+    pub(in crate::session) fn push_call(&mut self, call: PendingCall) {
         self.calls.push(call);
         self.limit_unsent();
     }
@@ -108,7 +108,7 @@ impl History {
     }
 
     /// Whether an entry says that the call of this place waits for a person.
-    pub(in crate::session) fn has_told_waiting(&self, place: (u32, u32)) -> bool {
+    pub(in crate::session) fn has_shown_waiting(&self, place: (u32, u32)) -> bool {
         self.entries.iter().any(|entry| match &entry.what {
             TranscriptEvent::Call(call) => call.place == place && call.status == CallStatus::Waiting,
             _ => false,

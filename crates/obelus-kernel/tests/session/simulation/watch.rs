@@ -269,7 +269,7 @@ impl<'a> Watch<'a> {
     }
 
     fn look_at_request(&mut self, session: &Session, id: &RequestId) {
-        let is_thought = session.prompt(id).is_some_and(|prompt| matches!(prompt.purpose, Purpose::Think { .. }));
+        let is_thought = session.prompt(id).is_some_and(|prompt| matches!(prompt.purpose, Purpose::ModelCall { .. }));
         if !id.to_string().contains('/') && !is_thought {
             let requests = self.requests.entry(self.turn).or_default();
             *requests += 1;

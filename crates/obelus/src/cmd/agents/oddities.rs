@@ -135,7 +135,7 @@ fn unanswered_reads(spec: &SessionSpec) -> Vec<Note> {
     let is_made_up = |tool: &&obelus_kernel::Tool| {
         let is_read = tool.schema["x-effect"] == "read" && tool.output().is_none();
         let may_be_carried_out = tool.meta("_delegate").or(tool.meta("_activity")).is_some();
-        is_read && spec.is_latent(tool) && !may_be_carried_out && !has_servers(spec)
+        is_read && spec.runs_by_model(tool) && !may_be_carried_out && !has_servers(spec)
     };
     let note = |tool: &obelus_kernel::Tool| {
         let text = format!(

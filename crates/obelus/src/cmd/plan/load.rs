@@ -50,9 +50,9 @@ impl Loaded {
     pub(super) fn dry_run(&self, mode: Mode) -> Simulation {
         let spec = &self.spec;
         let has_bindings = spec.activities.iter().any(|lot| !lot.bound.is_empty());
-        let is_latent = |tool: &Tool| has_bindings && spec.is_latent(tool);
+        let runs_by_model = |tool: &Tool| has_bindings && spec.runs_by_model(tool);
         let gate = Gate::new(&spec.settings.policy, mode);
-        let mut dry = policy::simulate(&self.check, &spec.context, gate, is_latent);
+        let mut dry = policy::simulate(&self.check, &spec.context, gate, runs_by_model);
         for (row, call) in dry.calls.iter_mut().zip(&self.check.calls) {
             if let Some(by) = self.executor(call) {
                 row["by"] = by.into();

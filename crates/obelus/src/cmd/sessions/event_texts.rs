@@ -23,7 +23,7 @@ pub(super) struct EventTexts<'a> {
     agent: String,
     /// The running calls.
     calls: BTreeMap<CallId, Arc<Value>>,
-    /// The places of the calls that began, or of which it was said that they did not. A reply lists them again.
+    /// The places of calls that are already listed as begun or not begun. A reply lists them again.
     told: BTreeSet<(u32, u32)>,
 }
 

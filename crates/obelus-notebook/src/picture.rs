@@ -43,7 +43,7 @@ impl Picture {
     }
 
     /// Whether its name is a valid file name here.
-    pub(super) fn is_plainly_named(&self) -> bool {
+    pub fn is_plainly_named(&self) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         !self.name.is_empty()
             && self.name.len() <= 100
@@ -53,7 +53,7 @@ impl Picture {
 }
 
 /// SHA-256 in the stored form of digests.
-pub(super) fn digest(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn digest(bytes: impl AsRef<[u8]>) -> String {
     let hex: String = Sha256::digest(bytes.as_ref()).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
 }

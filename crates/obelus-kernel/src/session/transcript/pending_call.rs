@@ -11,7 +11,7 @@ use crate::tool::Tool;
 
 /// An ended call, whose entry is made later.
 #[derive(Clone, Debug)]
-pub(in crate::session) struct ToldCall {
+pub(in crate::session) struct PendingCall {
     /// The entry, still with the whole call, and without its path if that is the declared one.
     pub(in crate::session) entry: CallEntry,
     pub(in crate::session) call: Arc<Call>,
@@ -19,7 +19,7 @@ pub(in crate::session) struct ToldCall {
     pub(in crate::session) leaves_out_details: bool,
 }
 
-impl ToldCall {
+impl PendingCall {
     /// The event for the model.
     pub(super) fn event(self) -> TranscriptEvent {
         let Self { mut entry, call, has_declared_path, leaves_out_details } = self;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::picture::digest;
+use crate::picture::digest;
 
 /// An observation. Its text and picture are never written: serialised or in debug output it is only its digest.
 #[derive(Clone, PartialEq, Eq, Serialize)]
