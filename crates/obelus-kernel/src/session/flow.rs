@@ -162,10 +162,13 @@ impl Session {
         self.give_to_delegates(&Input::Stop);
     }
 
-    /// Advances everything that can, and brings the turn to rest when nothing does.
+    /// Advances everything that can, and brings the turn to rest when nothing does; again if it meets a limit at rest.
     pub(super) fn proceed(&mut self) {
         loop {
             self.advance();
+            if self.turn.stops() && self.turn.is_at_rest() && self.scheduler.has_ready() {
+                self.turn.enter(Phase::Working);
+            }
             if let Phase::Rested(_) = self.turn.phase()
                 && let Some(words) = self.words.queue.pop_front()
             {

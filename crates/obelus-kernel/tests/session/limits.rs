@@ -24,6 +24,24 @@ fn calls_beyond_the_limit_are_not_started() {
 }
 
 #[test]
+fn calls_beyond_the_limit_are_skipped_even_if_the_turn_rests_when_their_time_comes() {
+    let mut harness = Harness::at_work(json!({"max_calls": 1, "max_requests": 1}));
+    let reads = ["a", "b", "c"].map(|name| call("read", name, json!({"q": name})));
+    harness.solve_in_order(json!(reads), json!(null));
+    harness.asks("0.0", "k", "Which?", json!({"type": "object", "properties": {"n": {"type": "number"}}}));
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
+    harness.user("go on");
+    harness.solve(json!([]), json!(null));
+    assert_eq!((harness.rested(), harness.rests.len()), (TurnEnd::Limit, 2));
+    harness.returns("read", json!(1));
+    harness.returns("read", json!(2));
+    assert_eq!(harness.states("read"), ["done", "done", "skipped"]);
+    assert_eq!((harness.rested(), harness.rests.len()), (TurnEnd::Limit, 3));
+    harness.user("thanks");
+    assert_eq!((harness.started.len(), harness.requests.len()), (2, 1), "the old plan is over");
+}
+
+#[test]
 fn an_approved_call_runs_after_a_limit() {
     let mut harness = Harness::at_work(json!({"max_calls": 1}));
     harness.solve(
