@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// The year of the latest possible time is below this one.
+const MOST_YEARS: u64 = 300_000_000;
+
 /// Milliseconds since 1970 in UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Time(pub i64);
@@ -23,9 +26,13 @@ impl Time {
         let numbers = |text: &str, by: char| text.split(by).map(|n| n.parse::<i64>().ok()).collect::<Option<Vec<_>>>();
         let (date, clock) = (numbers(date, '-')?, numbers(clock, ':')?);
         let ([year, month, day], [hour, minute, second]) = (date.as_slice(), clock.as_slice()) else { return None };
+        let has_two_digits = [month, day, hour, minute, second].iter().all(|number| (0..100).contains(*number));
+        if !has_two_digits || year.unsigned_abs() > MOST_YEARS {
+            return None;
+        }
         let digits: String = fraction.chars().chain("000".chars()).take(3).collect();
         let seconds = days_from_civil(*year, *month, *day) * 86_400 + hour * 3600 + minute * 60 + second;
-        Some(Self(seconds * 1000 + digits.parse::<i64>().ok()?))
+        seconds.checked_mul(1000)?.checked_add(digits.parse().ok()?).map(Self)
     }
 }
 
@@ -102,7 +109,9 @@ mod tests {
             assert_eq!(Time(millis).to_string(), text);
             assert_eq!(Time::parse(text), Some(Time(millis)));
         }
-        assert_eq!(Time::parse("tomorrow"), None);
+        for text in ["tomorrow", "2026-01-999999999999999999T12:00:00Z", "299999999-01-01T00:00:00Z"] {
+            assert_eq!(Time::parse(text), None, "{text}");
+        }
         assert_eq!(Time(-62_198_755_200_000).to_string(), "-001-01-01T00:00:00Z");
         assert_eq!(Time(253_402_300_800_000).to_string(), "10000-01-01T00:00:00Z");
         assert_eq!(Time(i64::MAX).to_string(), "292278994-08-17T07:12:55.807Z");

@@ -64,8 +64,11 @@ fn reports_of_a_stream_do_not_depend_on_chunk_boundaries() {
             let whole = told(dialect, &text, text.len().max(1));
             assert_eq!(told(dialect, &text, piece_of(input)), whole, "{dialect:?}");
             is_told |= !whole.0.is_empty() || !whole.1.is_empty();
-            // A valid answer has at least as many calls as were streamed.
-            if let Ok(solution) = dialect.read(&text) {
+            // A valid answer has at least as many calls as were streamed. If it names its calls twice, the last ones count; the
+            // first may have been streamed, and early calls that no answer has are discarded.
+            if text.matches("\"calls\"").count() < 2
+                && let Ok(solution) = dialect.read(&text)
+            {
                 assert!(whole.1.len() <= solution.calls.len(), "{dialect:?}: {:?}", whole.1);
             }
         }

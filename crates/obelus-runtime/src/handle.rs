@@ -128,10 +128,13 @@ impl SessionHandle {
             return Err(Refused::new("not_from_outside", text));
         }
         let id = self.input.clone().or_else(|| self.slot.is_kept().then(InputId::drawn));
-        let tell = |answer| Command::Tell(Box::new(InputCommand { input: input.clone(), id: id.clone(), answer }));
-        match self.ask(tell).await.and_then(|taken| taken) {
+        let tell = |is_first: bool| {
+            let (input, id) = (input.clone(), id.clone());
+            move |answer| Command::Tell(Box::new(InputCommand { input, id, is_first, answer }))
+        };
+        match self.ask(tell(self.input.is_none())).await.and_then(|taken| taken) {
             // It ended before it took the input, or before it said so: restore it. By its id the input is taken once.
-            Err(refused) if refused.code == GONE => self.ask(tell).await?,
+            Err(refused) if refused.code == GONE => self.ask(tell(false)).await?,
             taken => taken,
         }
     }

@@ -166,7 +166,8 @@ impl Session {
     pub(super) fn proceed(&mut self) {
         loop {
             self.advance();
-            if self.turn.stops() && self.turn.is_at_rest() && self.scheduler.has_ready() {
+            let meets_limit = self.settings.guards_limits && self.turn.stops() && self.scheduler.has_ready();
+            if meets_limit && self.turn.is_at_rest() {
                 self.turn.enter(Phase::Working);
             }
             if let Phase::Rested(_) = self.turn.phase()

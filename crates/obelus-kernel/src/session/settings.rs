@@ -156,6 +156,9 @@ pub struct Settings {
     /// before the model is asked. Older sessions replay without it.
     #[serde(default)]
     pub guards_plans: bool,
+    /// Whether a call that meets the limit of calls while the turn rests is skipped. Older sessions replay without it.
+    #[serde(default)]
+    pub guards_limits: bool,
 }
 
 impl Default for Settings {
@@ -194,14 +197,22 @@ impl Default for Settings {
             denials_are_trusted: true,
             guards_effects: true,
             guards_plans: true,
+            guards_limits: true,
         }
     }
 }
 
 impl Settings {
     /// Settings that are on in new sessions, and off in those that began before the settings existed.
-    pub const OF_NEW_SESSIONS: [&str; 6] =
-        ["expands_rows", "guards_names", "orders_rows", "denials_are_trusted", "guards_effects", "guards_plans"];
+    pub const OF_NEW_SESSIONS: [&str; 7] = [
+        "expands_rows",
+        "guards_names",
+        "orders_rows",
+        "denials_are_trusted",
+        "guards_effects",
+        "guards_plans",
+        "guards_limits",
+    ];
 
     /// Seconds until the reminder of a question: never in the first half of its time.
     pub(super) fn remind_after(&self) -> Option<u64> {

@@ -25,7 +25,7 @@ fn calls_beyond_the_limit_are_not_started() {
 
 #[test]
 fn calls_beyond_the_limit_are_skipped_even_if_the_turn_rests_when_their_time_comes() {
-    let mut harness = Harness::at_work(json!({"max_calls": 1, "max_requests": 1}));
+    let mut harness = Harness::at_work(json!({"max_calls": 1, "max_requests": 1, "guards_limits": true}));
     let reads = ["a", "b", "c"].map(|name| call("read", name, json!({"q": name})));
     harness.solve_in_order(json!(reads), json!(null));
     harness.asks("0.0", "k", "Which?", json!({"type": "object", "properties": {"n": {"type": "number"}}}));

@@ -49,6 +49,8 @@ pub(crate) struct InputCommand {
     pub(crate) input: Input,
     /// An input with the same id is taken once (DUR-13).
     pub(crate) id: Option<InputId>,
+    /// Whether no input with its id was sent before, so that the journal need not be searched.
+    pub(crate) is_first: bool,
     pub(crate) answer: oneshot::Sender<Result<u64, Refused>>,
 }
 

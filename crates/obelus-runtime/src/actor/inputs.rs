@@ -43,6 +43,7 @@ impl Actor {
     fn is_taken(&self, tell: &InputCommand) -> Result<Option<u64>, Refused> {
         match (&tell.id, &self.journal) {
             (None, _) => Ok(None),
+            (Some(_), _) if tell.is_first => Ok(None),
             (Some(id), None) => Ok(self.taken.get(id).copied()),
             (Some(id), Some(journal)) => journal.taken(id, &without_secrets_of(tell.input.clone())),
         }

@@ -61,7 +61,13 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         // An invalid picture is reported before anything begins.
         ImageStore::would_take(image).context("--image")?;
     }
-    run(spec, begin, &args.how, &args.image, Shown { as_json: args.json, is_plan: false })
+    run(
+        spec,
+        begin,
+        &args.how,
+        &args.image,
+        Shown { as_json: args.json, is_plan: false, store: args.how.store.store.clone() },
+    )
 }
 
 /// Names agents beside the error of a file that does not exist: the most similar one, or all.
@@ -81,7 +87,13 @@ fn with_agents(error: anyhow::Error, file: &Path) -> anyhow::Error {
 
 pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
     let spec = super::plan::sound(args)?;
-    run(spec, Input::RunPlan, &args.how, &[], Shown { as_json: args.json, is_plan: true })
+    run(
+        spec,
+        Input::RunPlan,
+        &args.how,
+        &[],
+        Shown { as_json: args.json, is_plan: true, store: args.how.store.store.clone() },
+    )
 }
 
 /// Reads an agent in the language of its user, which their message may show.
@@ -139,7 +151,7 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
         };
         if handle.inspect(|session| session.paused().is_some()).await? {
             let is_taken = note_while_paused(&store, &handle, begin, images).await?;
-            return tell_paused(&handle, is_taken, shown).await;
+            return tell_paused(&handle, is_taken, &shown).await;
         }
         if let Some(mode) = how.mode.map(Mode::from) {
             set_mode(&handle, mode).await?;

@@ -297,6 +297,6 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
             return Ok(Exit::Done);
         }
         let stage = SessionRun { host, handle, folder: Some(open.folder().to_owned()) };
-        play(stage, Begin::GoingOn(Some(input)), Shown { as_json, is_plan: false }).await
+        play(stage, Begin::GoingOn(Some(input)), Shown { as_json, is_plan: false, store: store.store.clone() }).await
     })
 }

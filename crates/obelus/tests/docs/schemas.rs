@@ -66,7 +66,7 @@ const REQUEST: [(&str, &str); 4] = [
 ];
 
 /// Settings for versions and commands, not for files.
-const INTERNAL: [&str; 7] = [
+const INTERNAL: [&str; 8] = [
     "persistent",
     "expands_rows",
     "guards_names",
@@ -74,6 +74,7 @@ const INTERNAL: [&str; 7] = [
     "denials_are_trusted",
     "guards_effects",
     "guards_plans",
+    "guards_limits",
 ];
 
 fn schema(name: &str) -> Value {

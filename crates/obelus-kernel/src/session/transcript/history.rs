@@ -82,7 +82,9 @@ impl History {
         let (sent, until) = (self.sent, self.entries.len().min(self.sent + MOST_UNSENT / 2));
         let mut omitted = Omitted::default();
         self.calls.drain(..MOST_UNSENT / 2 - (until - sent)).for_each(|call| omitted.add_call(&call.entry));
-        self.leave_out(omitted, |at, _| (sent..until).contains(&at));
+        // The model's answer stays: the calls are its own.
+        let is_answer = |entry: &TranscriptEntry| matches!(entry.what, TranscriptEvent::Answer { .. });
+        self.leave_out(omitted, |at, entry| (sent..until).contains(&at) && !is_answer(entry));
     }
 
     /// Prepares a request that shows everything so far, within this many characters.

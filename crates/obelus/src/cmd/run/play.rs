@@ -72,7 +72,7 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Resul
         }
     });
     let answered = begin.approved_question();
-    let mut watch = Watch::new(handle.clone(), shown, session.clone(), &begin).await?;
+    let mut watch = Watch::new(handle.clone(), shown.clone(), session.clone(), &begin).await?;
     let ended = turns(&mut watch, begin, has_people).await;
     if let Some((over, served)) = served {
         drop(over);
@@ -86,7 +86,7 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Resul
     let (reply, is_interrupted) = match ended {
         Ok(Some(ended)) => ended,
         Ok(None) => {
-            let exit = tell_paused(&handle, false, shown).await;
+            let exit = tell_paused(&handle, false, &shown).await;
             host.close().await;
             return exit;
         }
@@ -95,15 +95,15 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Resul
             return Err(error);
         }
     };
-    let name = session;
+    let (name, as_shown) = (session, shown.clone());
     let exit = handle.inspect(move |session| {
-        shown.end(session, &reply, name.as_deref());
-        shown.exit(session, &reply, answered.as_ref())
+        as_shown.end(session, &reply, name.as_deref());
+        as_shown.exit(session, &reply, answered.as_ref())
     });
     let exit = exit.await?;
     // A turn that was paused may also rest: it ended, or asks something.
     if !shown.as_json && handle.inspect(|session| session.paused().is_some()).await? {
-        tell_paused(&handle, false, shown).await?;
+        tell_paused(&handle, false, &shown).await?;
     }
     host.close().await;
     Ok(if is_interrupted { Exit::Interrupted } else { exit })
@@ -187,7 +187,7 @@ async fn is_paused(handle: &SessionHandle) -> Result<bool, Refused> {
 }
 
 /// Says who paused a session, how it goes on, and whether it took an input meanwhile.
-pub(crate) async fn tell_paused(handle: &SessionHandle, is_taken: bool, shown: Shown) -> Result<Exit> {
+pub(crate) async fn tell_paused(handle: &SessionHandle, is_taken: bool, shown: &Shown) -> Result<Exit> {
     let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
     let (by, phrases) = handle.inspect(look).await?;
     let (by, id) = (by.unwrap_or_default(), visible(handle.id()));

@@ -1,6 +1,7 @@
 //! The progress and the result of a session.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 use obelus_kernel::session::{Mode, Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
 use obelus_runtime::EventBody;
@@ -14,20 +15,22 @@ use crate::language::fill;
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
 /// How a session is shown.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) as_json: bool,
     pub(crate) is_plan: bool,
+    /// The folder of the store, if it was named: commands that answer a question must name it too.
+    pub(crate) store: Option<PathBuf>,
 }
 
 impl Shown {
     /// Whether there is a person to ask.
-    pub(crate) fn has_people(self) -> bool {
+    pub(crate) fn has_people(&self) -> bool {
         !self.as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
     /// Shows an event. `elsewhere` is the session, if it can be answered elsewhere but not here.
-    pub(super) fn event(self, event: &EventBody, look: &Narrator, begun: &mut RunningCalls, elsewhere: Option<&str>) {
+    pub(super) fn event(&self, event: &EventBody, look: &Narrator, begun: &mut RunningCalls, elsewhere: Option<&str>) {
         match (self.as_json, event) {
             // Programs that read the output must also learn that edits were refused.
             (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
@@ -40,7 +43,7 @@ impl Shown {
     }
 
     /// Shows the result. A stored session can be answered by other commands.
-    pub(super) fn end(self, session: &Session, reply: &Reply, kept_as: Option<&str>) {
+    pub(super) fn end(&self, session: &Session, reply: &Reply, kept_as: Option<&str>) {
         match self.as_json {
             true => output::json(&document(session, reply)),
             false => report(session, reply, self, kept_as),
@@ -48,7 +51,7 @@ impl Shown {
     }
 
     /// The exit code. `approved` is the question whose calls the command let run.
-    pub(super) fn exit(self, session: &Session, reply: &Reply, approved: Option<&QuestionId>) -> Exit {
+    pub(super) fn exit(&self, session: &Session, reply: &Reply, approved: Option<&QuestionId>) -> Exit {
         match reply.ends {
             // A detached call may still be in doubt, or wait for an answer.
             TurnEnd::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
@@ -131,7 +134,7 @@ fn document(session: &Session, reply: &Reply) -> Value {
     document
 }
 
-fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>) {
+fn report(session: &Session, reply: &Reply, shown: &Shown, kept_as: Option<&str>) {
     let look = Narrator::of(session);
     let language = look.phrases.language;
     // A person at the terminal has already seen steps, text and questions.
@@ -165,7 +168,8 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
         for question in &open {
             output::note(&look.question(&QuestionView::of(session, question, language), false));
             if let Some(name) = kept_as {
-                output::note(&look.how_to_answer(question.about, &InboxId::new(name, &question.id).to_string(), None));
+                let id = InboxId::new(name, &question.id).to_string();
+                output::note(&look.how_to_answer(question.about, &id, shown.store.as_deref()));
             }
         }
         let words = &look.phrases.running;

@@ -38,7 +38,7 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
             bail!("{}", fill(super::phrases_for(at, id).kept.not_paused, &[id]));
         }
         let stage = SessionRun { host, handle, folder: Some(store.folder().to_owned()) };
-        play(stage, Begin::Resumed(input), Shown { as_json, is_plan: false }).await
+        play(stage, Begin::Resumed(input), Shown { as_json, is_plan: false, store: at.store.clone() }).await
     })
 }
 
