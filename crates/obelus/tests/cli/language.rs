@@ -226,7 +226,7 @@ fn refusals_name_their_reason_and_invalid_values_the_valid_ones() {
         "policy:   confirm x-risky: меняется sum",
         "held: ошибка: ",
         "again: ошибка: на вопрос s:q1 уже ответили: разрешено",
-        "run:   ответить: obelus approve s:q1 · obelus deny s:q1 --reason ПРИЧИНА",
+        "run:   ответить: obelus approve s:q1 --store ",
         "run: Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox",
     ] {
         assert!(all.contains(words), "no `{words}` in:\n{all}");

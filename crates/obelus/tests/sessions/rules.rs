@@ -187,3 +187,11 @@ fn a_store_can_be_read_after_its_creation_was_killed() {
     look(&["sessions", "list"]);
     look(&["inbox"]);
 }
+
+#[test]
+fn the_commands_that_answer_name_the_store_that_was_named() {
+    let harness = Harness::new("named-store");
+    let asked = harness.does(&["plan", "run", "plan.yaml", "--session", "s"]);
+    assert_eq!(asked.status.code(), Some(3), "{}", words(&asked));
+    assert!(words(&asked).contains("obelus approve s:q1 --store "), "{}", words(&asked));
+}
