@@ -236,7 +236,7 @@ impl Inner {
 
     /// The spec and connections of a stored session.
     pub(super) fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
-        let spec = rules::with_present_bindings(SessionSpec::from_genesis(self.genesis(id)?)?);
+        let spec = SessionSpec::from_genesis(self.genesis(id)?)?;
         let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);
         Ok((spec, connections))

@@ -114,34 +114,6 @@ fn a_stored_session_continues_under_the_current_rules_of_its_agent() {
     assert_eq!(harness.done(), ["a"]);
 }
 
-/// POL-9: tools that the agent got later are bound to today's activities, for those who look at the past too.
-#[test]
-fn the_log_of_a_session_has_the_calls_of_tools_that_its_agent_got_later() {
-    let harness = Harness::new("later");
-    let agent = |tools: &str| {
-        let text = format!("name: helper\nmodel: playbook:answers.yaml\nmode: full\n{tools}");
-        fs::create_dir_all(harness.folder.join("agents/helper")).unwrap();
-        fs::write(harness.folder.join("agents/helper/agent.yaml"), text).unwrap();
-    };
-    let answers = "- {user: mark, once: true, answer: {calls: [{_tool: mark, id: a, _outputPath: †state.a}], output: null}}\n\
-                   - output: ok\n";
-    agent("");
-    fs::write(harness.folder.join("agents/helper/answers.yaml"), answers).unwrap();
-    let say = |text: &str| harness.does(&["run", "helper", "--say", text, "--session", "s"]);
-    assert_eq!(say("hello").status.code(), Some(0));
-    agent(
-        "tools:\n  mark: {type: object, properties: {id: {}}, x-effect: create, x-trust: trusted, x-target: []}\n\
-         activities:\n  mark: {exec: [../../mark.sh]}\n",
-    );
-    let marked = say("mark");
-    assert_eq!(marked.status.code(), Some(0), "{}", words(&marked));
-    assert_eq!(harness.done(), ["a"]);
-    let log = harness.does(&["sessions", "log", "s"]);
-    assert_eq!(log.status.code(), Some(0), "{}", words(&log));
-    assert!(String::from_utf8_lossy(&log.stdout).contains("mark"), "{log:?}");
-}
-
-/// The call is detached, so the turn ends without it; the question stays open.
 #[test]
 fn a_plan_with_an_effect_in_doubt_is_not_a_success() {
     let harness = Harness::new("in-doubt");
