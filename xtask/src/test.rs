@@ -52,7 +52,7 @@ pub(crate) fn simulate(seed: &str) -> Result<()> {
 
 /// The project's vectors, and those beside the repository if there are any.
 fn vectors() -> Result<()> {
-    let mut runner = cargo(&["test", "--package", "obelus-vectors", "--test", "vectors"]);
+    let mut runner = cargo(&["test", "--workspace", "--features", ENGINES, "--test", "vectors"]);
     let others = root().join("../shared/vectors");
     if others.is_dir() {
         step("vectors, own and shared", runner.env("OBELUS_VECTORS", others))
