@@ -56,15 +56,9 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
 /// The text with the server's message. Format errors of an answer are in English, for the model, so only English
 /// readers see them; so is the message that there is no key, which the advice repeats.
 fn with_details(what: &str, reply: &Reply, code: &str, language: Language) -> String {
-    let is_english = |reason: &CallError| match code {
-        "out_of_format" => true,
-        "no_key" => reason.message.starts_with("the environment has no "),
-        _ => false,
-    };
+    let is_english = matches!(code, "out_of_format" | "no_key");
     match &reply.reason {
-        Some(reason) if language == Language::English || !is_english(reason) => {
-            format!("{what}: {}", visible(&reason.message))
-        }
+        Some(reason) if language == Language::English || !is_english => format!("{what}: {}", visible(&reason.message)),
         _ => format!("{what}."),
     }
 }

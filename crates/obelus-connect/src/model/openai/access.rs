@@ -69,7 +69,7 @@ impl Access {
         match &self.key {
             Some(key) => {
                 let value = sensitive(&format!("Bearer {}", key.expose().trim()));
-                let broken = || Failure::new(Code::NoKey, format!("{KEY} is not one line of text; set it again"));
+                let broken = || Failure::new(Code::BadSettings, format!("{KEY} is not one line of text; set it again"));
                 headers.insert(AUTHORIZATION, value.ok_or_else(broken)?);
                 secrets.push(Secret::new(key.expose().trim()));
             }
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(secrets[0].expose(), "sk-x");
         assert!(!format!("{headers:?}").contains("sk-x"));
         let broken = Access::new(None, Some(Secret::new("a\nb"))).headers(&options).unwrap_err();
-        assert_eq!(broken.code, Code::NoKey);
+        assert_eq!(broken.code, Code::BadSettings);
     }
 
     #[test]
