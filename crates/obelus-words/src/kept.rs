@@ -157,8 +157,8 @@ phrases! {
             "Нужен человек. Запустите это в терминале, чтобы ответить.",
             "Waiting for a person. Run it at a terminal to decide.";
         waiting_kept:
-            "Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox",
-            "Waiting for a person. Answer with that command, or run this at a terminal; everything that waits: obelus inbox";
+            "Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox{}",
+            "Waiting for a person. Answer with that command, or run this at a terminal; everything that waits: obelus inbox{}";
         characters: "всего знаков: {}", "{} characters in all";
         error: "ошибка", "error";
         warning: "предупреждение", "warning";

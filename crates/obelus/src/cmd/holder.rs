@@ -230,11 +230,13 @@ fn asked(line: &str) -> Result<(String, Input, Option<InputId>), String> {
 }
 
 /// Gives a session an input through the process that holds its store. `tell` gets that process's answers, as data and
-/// as text: that it was taken, and the consequences of a decision.
+/// as text: that it was taken, and the consequences of a decision. `named` is the session as commands name it, with its
+/// store if that was named.
 pub(crate) fn tell_holder(
     folder: &Path,
     id: &str,
     input: &Input,
+    named: &str,
     phrases: &Words,
     tell: &dyn Fn(&Value, &str),
 ) -> Result<()> {
@@ -262,7 +264,7 @@ pub(crate) fn tell_holder(
         None => {
             let holder = answer["holder"].as_u64().unwrap_or_default().to_string();
             let taken = match input {
-                Input::Pause { .. } => fill(phrases.kept.paused_now, &[id, id]),
+                Input::Pause { .. } => fill(phrases.kept.paused_now, &[&visible(id), named]),
                 _ => fill(phrases.answering.held, &[&holder]),
             };
             tell(&answer, &taken);
@@ -372,7 +374,7 @@ mod tests {
         });
         let input = Input::User { text: "hello".to_owned() };
         let phrases = words_of(Some("en"));
-        tell_holder(&folder, "s", &input, phrases, &|answer, _| assert_eq!(answer["taken"], true)).unwrap();
+        tell_holder(&folder, "s", &input, "s", phrases, &|answer, _| assert_eq!(answer["taken"], true)).unwrap();
         let asked = holder.join().unwrap();
         assert!(asked[0].2.is_some() && asked[0].2 == asked[1].2, "{asked:?}");
         fs::remove_dir_all(&folder).unwrap();
