@@ -159,6 +159,9 @@ phrases! {
         waiting_kept:
             "Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox{}",
             "Waiting for a person. Answer with that command, or run this at a terminal; everything that waits: obelus inbox{}";
+        said_already:
+            "Это сообщение уже принято; сессия ждёт решения человека. Второй раз оно не добавлено.",
+            "This message was taken before, and the session waits for a person. It was not added again.";
         characters: "всего знаков: {}", "{} characters in all";
         error: "ошибка", "error";
         warning: "предупреждение", "warning";
