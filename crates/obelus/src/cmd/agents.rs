@@ -18,11 +18,11 @@ use obelus_connect::model::{AskedPrompts, asked_prompts};
 use obelus_kernel::compose::{Offer, compose};
 use obelus_kernel::{PlanMode, Tool};
 use obelus_runtime::files::{AgentCatalogue, Places, Problem};
-use obelus_runtime::{Agent, Connector as _, SessionSpec, system_clock};
+use obelus_runtime::{Agent, Connector as _, Secret, SessionSpec, system_clock};
 use serde_json::{Value, json};
 
 use super::faults::bindings_and_model;
-use super::host::{Notices, connector};
+use super::host::{Notices, connector, short_secrets};
 use super::run::{load_agent, on};
 use crate::cli::{Agents, Format, StoreArgs};
 use crate::input;
@@ -180,6 +180,12 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
                     Problem { file: file.clone(), place, text }
                 }));
                 let mut wrong = wrong_with(agent, &file, &places);
+                let short = Some(Secret::take_short()).filter(|names| !names.is_empty());
+                notes.extend(short.map(|names| Problem {
+                    file: file.clone(),
+                    place: None,
+                    text: short_secrets(&names),
+                }));
                 if !wrong.is_empty() {
                     problems.append(&mut wrong);
                 } else if !as_json {
