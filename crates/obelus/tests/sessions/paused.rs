@@ -45,7 +45,9 @@ fn an_answer_through_another_process_says_that_the_session_was_paused() {
     harness.wait_for("began-b");
     said(&harness, &["sessions", "pause", "s"], 0);
     let answered = approve.wait_with_output().unwrap();
-    assert!(words(&answered).contains("`s` was paused by"), "{}", words(&answered));
+    let store = harness.folder.join("store").display().to_string();
+    let way_on = format!("`s` was paused by a person at the command line: obelus sessions resume s --store {store}");
+    assert!(words(&answered).contains(&way_on), "{}", words(&answered));
     fs::remove_file(gate).unwrap();
     fs::remove_file(holding).unwrap();
     holder.wait_with_output().unwrap();
