@@ -13,7 +13,9 @@ use std::sync::Arc;
 #[cfg(feature = "mcp")]
 use obelus_runtime::Services;
 use obelus_runtime::specs::{BoundActivities, RequestSource};
-use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, SessionSpec};
+use obelus_runtime::{
+    Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, Secret, SessionSpec,
+};
 use obelus_words::Language;
 use serde_json::{Map, Value};
 
@@ -30,7 +32,6 @@ pub struct StandardConnector {
     /// The folder for logins to MCP servers.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers have logins"))]
     logins: Option<PathBuf>,
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     notices: Option<Notices>,
     /// The language for people, if it is not the agent's.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
@@ -53,6 +54,8 @@ pub enum Notice<'a> {
     },
     /// A server differs from what the session knows, or cannot offer something.
     Changed(&'a str),
+    /// Secrets of activities that are too short to be masked in results; their names.
+    ShortSecrets(&'a [String]),
 }
 
 /// Receives notices.
@@ -129,6 +132,15 @@ impl StandardConnector {
         Cow::Owned(bound)
     }
 
+    /// Tells of secrets that would not be masked in results, each once in a process.
+    fn tell_short_secrets(&self) {
+        let Some(tell) = &self.notices else { return };
+        let names = Secret::take_short();
+        if !names.is_empty() {
+            tell(Notice::ShortSecrets(&names));
+        }
+    }
+
     #[cfg(feature = "mcp")]
     fn connect(&self, spec: &SessionSpec, servers: SessionServers) -> Result<Connections, ConnectError> {
         let activities = self.bind(spec, &servers)?;
@@ -145,6 +157,7 @@ impl StandardConnector {
             let bound = crate::activity::bind_with(&mut activities, &bindings, &lot.folder, servers.browser());
             bound.map_err(|error| in_file(spec, error))?;
         }
+        self.tell_short_secrets();
         servers.bind_into(&mut activities);
         Ok(activities)
     }
@@ -160,6 +173,7 @@ impl StandardConnector {
             let bound = crate::activity::bind_into(&mut activities, &bindings, &lot.folder);
             bound.map_err(|error| in_file(spec, error))?;
         }
+        self.tell_short_secrets();
         let model = self.model(spec)?;
         Ok(Connections { activities: Arc::new(activities), model, services: None, requests: requests() })
     }

@@ -22,6 +22,7 @@ use crate::names::{Name, alike};
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
+use crate::wording::closest;
 pub use before::Before;
 pub use name_source::NameSource;
 pub(crate) use prescribed::{choice, fill as fill_prescribed, prescribed};
@@ -139,10 +140,26 @@ struct ResultPart {
 pub(crate) const METAS: [&str; 7] =
     ["_output", "_activity", "_delegate", "_scopes", "_outputPath", "_outputMethod", "_instance"];
 
+/// Further meta-properties that every call may have.
+const METAS_OF_CALLS: [&str; 2] = ["_tool", "_reasoningForCall"];
+
 impl Tool {
     /// Parses a tool's definition.
     pub fn parse(name: &str, schema: &Value) -> Result<Self, Fault> {
         definition::read(name, schema).map_err(|fault| fault.at(&format!("tool.{name}")))
+    }
+
+    /// The meta-property that a misspelt one stands for. None if the name is known, or is like none of them.
+    pub fn meant_meta(name: &str) -> Option<&'static str> {
+        if !name.starts_with('_') || Self::is_meta(name) {
+            return None;
+        }
+        closest(name, &METAS.into_iter().chain(METAS_OF_CALLS).collect::<Vec<_>>())
+    }
+
+    /// Whether this is a meta-property of a call.
+    pub(crate) fn is_meta(name: &str) -> bool {
+        METAS.contains(&name) || METAS_OF_CALLS.contains(&name)
     }
 
     /// The schema of the parameters, without meta-properties.

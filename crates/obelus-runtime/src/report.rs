@@ -44,8 +44,12 @@ pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<Strin
         tool.is_some_and(|tool| tool.is_quiet())
     };
     let is_undone = |report: &&CallReport| {
-        matches!(report.status, CallStatus::Refused | CallStatus::Denied | CallStatus::Failed | CallStatus::Skipped)
-            && !is_quiet(report)
+        match report.status {
+            // A refusal is always told: nothing else shows it.
+            CallStatus::Refused => true,
+            CallStatus::Denied | CallStatus::Failed | CallStatus::Skipped => !is_quiet(report),
+            _ => false,
+        }
     };
     let mut lines: Vec<String> = Vec::new();
     for report in reply.calls.iter().filter(is_undone) {

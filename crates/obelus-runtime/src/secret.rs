@@ -27,6 +27,9 @@ const SHORTEST_PART: usize = 10;
 /// Secrets provided by this process itself.
 static PROVIDED: Mutex<BTreeMap<String, Secret>> = Mutex::new(BTreeMap::new());
 
+/// The names of declared secrets that are too short to be masked in results, and whether each was told.
+static SHORT: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+
 /// A text that cannot be printed with `{}` or `{:?}`, nor serialised. [`Secret::expose`] returns it, and is easy to
 /// search for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +56,25 @@ impl Secret {
             return Some(secret.clone());
         }
         std::env::var(name).ok().filter(|value| !value.trim().is_empty()).map(Self::new)
+    }
+
+    /// Declares that an activity uses the secret under this name, so that its results may contain it. A short one is
+    /// noted for [`Secret::take_short`].
+    pub fn declare(&self, name: &str) {
+        if self.0.trim().len() < SHORTEST_IN_RESULTS {
+            SHORT.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_default();
+        }
+    }
+
+    /// The names of declared secrets that are too short to be masked in results; each is returned once.
+    pub fn take_short() -> Vec<String> {
+        let mut short = SHORT.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = short.iter_mut().filter(|(_, is_told)| !**is_told);
+        new.map(|(name, is_told)| {
+            *is_told = true;
+            name.clone()
+        })
+        .collect()
     }
 
     /// The text itself, for sending.

@@ -46,8 +46,8 @@ phrases! {
             "Результат: его ждут следующие шаги (пусто — неизвестен, и они не выполнятся)",
             "Its result, which later steps need (empty: not known, and they do not run)";
         put_off_kept:
-            "Отложено: {}. obelus inbox покажет вопрос и команды для ответа.",
-            "Postponed: {}. `obelus inbox` shows the question, and the commands that answer it.";
+            "Отложено: {}. obelus inbox{} покажет вопрос и команды для ответа.",
+            "Postponed: {}. `obelus inbox{}` shows the question, and the commands that answer it.";
         put_off_lost:
             "Отложено, но запуск не сохраняется; с --session ИМЯ ответить можно и потом.",
             "Postponed, but this run is not saved; with --session NAME it can be answered later.";

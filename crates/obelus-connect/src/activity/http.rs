@@ -66,7 +66,7 @@ impl Http {
     pub(super) fn parse(fields: &Fields<'_>, client: &Client) -> Result<Self, BindingError> {
         let (retry, limit, secrets) = (fields.retry()?, fields.own_time_limit()?, fields.texts("secrets")?);
         // They are masked from now on, before the first request too.
-        secrets.iter().for_each(|name| drop(Secret::from_env(name)));
+        secrets.iter().for_each(|name| Secret::from_env(name).iter().for_each(|secret| secret.declare(name)));
         let http = fields.inner("http", "http.", &["method", "url", "headers", "body"])?;
         let endpoint = Endpoint::parse(&http, client, &secrets)?;
         let look = match fields.get("reconcile") {

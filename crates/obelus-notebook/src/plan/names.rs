@@ -11,11 +11,8 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::path::{Path, Segment};
-use crate::tool::METAS;
+use crate::tool::Tool;
 use crate::wording::closest;
-
-/// Further meta-properties that every call may have.
-const OTHERS: [&str; 2] = ["_tool", "_reasoningForCall"];
 
 impl Check {
     /// Finds unknown meta-properties, and parameters with nearly the name of a declared one.
@@ -27,15 +24,12 @@ impl Check {
             let params: Vec<&str> = declared.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
             for name in fields.keys().filter(|name| !is_declared(name)) {
                 if name.starts_with('_') {
-                    let metas: Vec<&str> = METAS.into_iter().chain(OTHERS).collect();
-                    if metas.contains(&name.as_str()) {
-                        continue;
-                    }
-                    match closest(name, &metas) {
+                    match Tool::meant_meta(name) {
                         Some(near) => {
                             let text = format!("there is no such meta-property; did you mean `{near}`?");
                             self.errors.push(Fault::new(Rule::Call3, text).at(name).in_call(index));
                         }
+                        None if Tool::is_meta(name) => {}
                         None => self.warnings.push(Warning {
                             rule: Rule::Call3,
                             call: Some(index),

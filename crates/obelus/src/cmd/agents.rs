@@ -1,6 +1,7 @@
 //! `obelus agents`
 
 mod login;
+mod misspelt;
 mod names;
 mod oddities;
 mod pin;
@@ -17,11 +18,11 @@ use obelus_connect::model::{AskedPrompts, asked_prompts};
 use obelus_kernel::compose::{Offer, compose};
 use obelus_kernel::{PlanMode, Tool};
 use obelus_runtime::files::{AgentCatalogue, Places, Problem};
-use obelus_runtime::{Agent, Connector as _, SessionSpec, system_clock};
+use obelus_runtime::{Agent, Connector as _, Secret, SessionSpec, system_clock};
 use serde_json::{Value, json};
 
 use super::faults::bindings_and_model;
-use super::host::{Notices, connector};
+use super::host::{Notices, connector, short_secrets};
 use super::run::{load_agent, on};
 use crate::cli::{Agents, Format, StoreArgs};
 use crate::input;
@@ -179,6 +180,12 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
                     Problem { file: file.clone(), place, text }
                 }));
                 let mut wrong = wrong_with(agent, &file, &places);
+                let short = Some(Secret::take_short()).filter(|names| !names.is_empty());
+                notes.extend(short.map(|names| Problem {
+                    file: file.clone(),
+                    place: None,
+                    text: short_secrets(&names),
+                }));
                 if !wrong.is_empty() {
                     problems.append(&mut wrong);
                 } else if !as_json {
@@ -188,22 +195,27 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
             Err(found) => problems.extend(found),
         }
     }
+    tell_found(&problems, &notes, as_json);
+    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// Prints the errors and notes of a check.
+fn tell_found(problems: &[Problem], notes: &[Problem], as_json: bool) {
     if as_json {
         let row = |problem: &Problem| {
             let (line, column) = problem.place.unzip();
             json!({"file": problem.file, "line": line, "column": column, "message": problem.text})
         };
         let rows = |all: &[Problem]| all.iter().map(row).collect::<Vec<_>>();
-        output::json(&json!({"ok": problems.is_empty(), "problems": rows(&problems), "notes": rows(&notes)}));
+        output::json(&json!({"ok": problems.is_empty(), "problems": rows(problems), "notes": rows(notes)}));
     } else {
-        for note in &notes {
+        for note in notes {
             output::answer(&format!("{YELLOW}note{YELLOW:#} {}", visible(&note.to_string())));
         }
-        for problem in &problems {
+        for problem in problems {
             output::answer(&format!("{RED}error{RED:#} {}", visible(&problem.to_string())));
         }
     }
-    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 /// Errors in an agent's connections: activities, model, servers, the portal. Nothing is started.
@@ -220,6 +232,8 @@ fn wrong_with(agent: Agent, file: &Path, places: &Places) -> Vec<Problem> {
             wrong.push(problem(&format!("tools.{}", tool.name), text));
         }
     }
+    wrong.extend(misspelt::in_tools(&agent).into_iter().map(|(at, text)| problem(&at, text)));
+    wrong.extend(misspelt::in_calls(&agent));
     let spec = SessionSpec::from_agent(agent);
     let found = bindings_and_model(&spec, servers.as_ref().ok().and_then(Option::as_ref));
     wrong.extend(found.into_iter().map(|found| problem(&found.field, found.to_string())));

@@ -102,6 +102,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         let phrases = words_of(opened.language.as_deref());
         let surface = if is_terminal { Surface::Terminal } else { Surface::Lines };
         let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, surface).await?;
+        talk.store.clone_from(&args.how.store.store);
         let screen = talk.screen.clone();
         notices.tell(move |words| screen.lock().complain(words));
         if let Some(mode) = opened.mode
@@ -160,10 +161,12 @@ fn user_side(args: &Chat, is_terminal: bool) -> UserSide {
 pub(crate) async fn attend(
     handle: &SessionHandle,
     session: Option<String>,
+    store: Option<PathBuf>,
     phrases: &'static Words,
     work: Vec<Work>,
 ) -> Result<bool> {
-    let talk = Talk::new(handle.clone(), String::new(), session, phrases, Surface::Stderr).await?;
+    let mut talk = Talk::new(handle.clone(), String::new(), session, phrases, Surface::Stderr).await?;
+    talk.store = store;
     let has_colours = talk.screen.lock().has_colours();
     Terminal::new(talk, Editor::new(None, has_colours)).attend(work).await
 }

@@ -112,7 +112,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
         },
         _ = is_closing.changed() => return Ok(()),
     }
-    let (id, input, input_id) = match asked(&line) {
+    let Asked { id, named, input, input_id } = match asked(&line) {
         Ok(asked) => asked,
         Err(text) => {
             let refused = Refused::new("unreadable", text);
@@ -135,7 +135,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     write.write_all(answer(&taken).as_bytes()).await?;
     if let (Ok(()), Some(handle), Some(events)) = (&taken, &handle, events) {
         // The guest may be gone.
-        let _ = tell_what_came(&mut write, handle, events).await;
+        let _ = tell_what_came(&mut write, handle, &named, events).await;
         let _ = write.shutdown().await;
     }
     let Some(handle) = handle.filter(|_| !is_at_work) else { return Ok(()) };
@@ -152,6 +152,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
 async fn tell_what_came(
     write: &mut (impl AsyncWriteExt + Unpin),
     handle: &SessionHandle,
+    named: &str,
     mut events: Subscription,
 ) -> Result<()> {
     let look = |session: &Session| (Narrator::of(session), session.paused().is_some());
@@ -164,7 +165,7 @@ async fn tell_what_came(
             EventBody::Rested { reply } => came_in_the_end(reply, &look),
             EventBody::Paused { by } => {
                 let (id, by) = (visible(handle.id()), by_in_words(by, look.phrases));
-                Some(fill(look.phrases.kept.paused_by, &[&id, &by, &id]))
+                Some(fill(look.phrases.kept.paused_by, &[&id, &by, &visible(named)]))
             }
             body => begun.line(body, &look),
         };
@@ -208,10 +209,21 @@ fn answer(taken: &Result<(), Refused>) -> String {
     format!("{answer}\n")
 }
 
+/// A guest's request.
+#[derive(Debug)]
+struct Asked {
+    id: String,
+    /// The session as the guest's commands name it, with its store if that was named.
+    named: String,
+    input: Input,
+    input_id: Option<InputId>,
+}
+
 /// Parses a guest's request: a decision, a message, pause or resume.
-fn asked(line: &str) -> Result<(String, Input, Option<InputId>), String> {
+fn asked(line: &str) -> Result<Asked, String> {
     let mut request: Value = serde_json::from_str(line).map_err(|error| format!("not a request: {error}"))?;
     let id = request["session"].as_str().ok_or("`session` is missing")?.to_owned();
+    let named = request["named"].as_str().unwrap_or(&id).to_owned();
     let input_id: Option<InputId> =
         serde_json::from_value(request["id"].take()).map_err(|error| format!("`id`: {error}"))?;
     let input: Input = serde_json::from_value(request["tell"].take()).map_err(|error| format!("`tell`: {error}"))?;
@@ -221,7 +233,7 @@ fn asked(line: &str) -> Result<(String, Input, Option<InputId>), String> {
         | Input::User { .. }
         | Input::Pause { .. }
         | Input::Resume { .. }
-        | Input::Stop => Ok((id, input, input_id)),
+        | Input::Stop => Ok(Asked { id, named, input, input_id }),
         _ => {
             Err("`tell` must be a decision, the revocation of a consent, a message, a pause, a resume or a stop"
                 .to_owned())
@@ -230,16 +242,18 @@ fn asked(line: &str) -> Result<(String, Input, Option<InputId>), String> {
 }
 
 /// Gives a session an input through the process that holds its store. `tell` gets that process's answers, as data and
-/// as text: that it was taken, and the consequences of a decision.
+/// as text: that it was taken, and the consequences of a decision. `named` is the session as commands name it, with its
+/// store if that was named.
 pub(crate) fn tell_holder(
     folder: &Path,
     id: &str,
     input: &Input,
+    named: &str,
     phrases: &Words,
     tell: &dyn Fn(&Value, &str),
 ) -> Result<()> {
     let address = Address::of(folder)?;
-    let request = json!({"session": id, "tell": input, "id": InputId::drawn()}).to_string();
+    let request = json!({"session": id, "named": named, "tell": input, "id": InputId::drawn()}).to_string();
     let mut tries = 1;
     let (line, stream) = loop {
         let stream = UnixGuest::connect(&address.path).context(phrases.holder.takes_nothing)?;
@@ -262,7 +276,7 @@ pub(crate) fn tell_holder(
         None => {
             let holder = answer["holder"].as_u64().unwrap_or_default().to_string();
             let taken = match input {
-                Input::Pause { .. } => fill(phrases.kept.paused_now, &[id, id]),
+                Input::Pause { .. } => fill(phrases.kept.paused_now, &[&visible(id), named]),
                 _ => fill(phrases.answering.held, &[&holder]),
             };
             tell(&answer, &taken);
@@ -372,9 +386,9 @@ mod tests {
         });
         let input = Input::User { text: "hello".to_owned() };
         let phrases = words_of(Some("en"));
-        tell_holder(&folder, "s", &input, phrases, &|answer, _| assert_eq!(answer["taken"], true)).unwrap();
+        tell_holder(&folder, "s", &input, "s", phrases, &|answer, _| assert_eq!(answer["taken"], true)).unwrap();
         let asked = holder.join().unwrap();
-        assert!(asked[0].2.is_some() && asked[0].2 == asked[1].2, "{asked:?}");
+        assert!(asked[0].input_id.is_some() && asked[0].input_id == asked[1].input_id, "{asked:?}");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -78,10 +78,16 @@ impl Notices {
                 let words = fill(words_of(None).running.unpinned, &[&servers, &agent]);
                 output::note(&format!("{DIM}{words}{DIM:#}"));
             }
+            (Notice::ShortSecrets(names), _) => output::warning(&short_secrets(names)),
             (Notice::Changed(words), Some(tell)) => tell(words),
             (Notice::Changed(words), None) => output::warning(&visible(words)),
         }
     }
+}
+
+/// A warning about secrets that are not masked in results.
+pub(crate) fn short_secrets(names: &[String]) -> String {
+    fill(words_of(None).running.short_secret, &[&visible(&names.join(", "))])
 }
 
 /// The connector of a command's sessions. Logins to MCP servers are stored in the store's folder, if there is one.

@@ -51,8 +51,7 @@ impl Narrator {
         text.join("\n")
     }
 
-    /// The commands that answer a question of a stored session. A named store is named again, so that the line can be
-    /// pasted.
+    /// The commands that answer a question of a stored session.
     pub(crate) fn how_to_answer(&self, about: About, id: &str, store: Option<&Path>) -> String {
         let answering = &self.phrases.answering;
         let phrase = match about {
@@ -60,11 +59,16 @@ impl Narrator {
             About::InDoubt => answering.how_doubt,
             About::Call | About::Plan => answering.how_call,
         };
-        let id = match store {
-            Some(folder) => visible(&format!("{id} --store {}", quoted(&folder.display().to_string()))),
-            None => visible(id),
-        };
+        let id = with_store(id, store);
         format!("  {DIM}{}{DIM:#}", fill(phrase, &[&id, &id]))
+    }
+}
+
+/// A name in a command that is shown. A named store is named again, so that the line can be pasted.
+pub(crate) fn with_store(name: &str, store: Option<&Path>) -> String {
+    match store {
+        Some(folder) => visible(&format!("{name} --store {}", quoted(&folder.display().to_string()))),
+        None => visible(name),
     }
 }
 

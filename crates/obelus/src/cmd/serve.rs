@@ -5,6 +5,8 @@ mod hooks;
 mod telegram;
 
 use std::fs;
+#[cfg(feature = "restate")]
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +74,8 @@ fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     #[cfg(feature = "restate")]
     if args.engine.engine == crate::cli::EngineName::Restate {
         // Tokens and the data of the compatible protocols are stored here.
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        made.with_context(|| folder.display().to_string())?;
         return Ok((super::engine::host(&args.engine, connector)?, folder, false));
     }
     let store = SqliteStore::open(&folder)?;

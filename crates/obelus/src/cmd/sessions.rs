@@ -35,14 +35,14 @@ use serde_json::{Value, json};
 use super::adopt::Import;
 use super::chat::{open_calls, question_lines};
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
-use super::people::{by_in_words, only_calls};
+use super::people::{by_in_words, only_calls, with_store};
 use super::run::{Begin, SessionRun, Shown, on, play};
 #[cfg(feature = "restate")]
 use crate::cli::EngineName;
 use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb};
 use crate::command_error::{Declined, wrong};
 use crate::language::{Words, fill, words_of, words_of_session};
-use crate::output::{self, Exit, visible};
+use crate::output::{self, Exit};
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     let done = perform(args);
@@ -292,7 +292,10 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
             host.close().await;
             match as_json {
                 true => output::json(&json!({"taken": true, "paused": by})),
-                false => output::note(&visible(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), session]))),
+                false => {
+                    let named = with_store(session, store.store.as_deref());
+                    output::note(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), &named]));
+                }
             }
             return Ok(Exit::Done);
         }

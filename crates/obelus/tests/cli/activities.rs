@@ -230,3 +230,26 @@ fn an_incomplete_answer_of_a_model_is_discarded() {
     let ran = obelus(&["plan", "run", &plan, "--activities", &trial.activities, "--model", &model]).exits(1);
     ran.prints("✗ other: failed").prints(words).prints("✓ go: 1").prints("– after: skipped");
 }
+
+#[test]
+fn a_secret_that_is_too_short_to_be_masked_in_results_is_warned_of() {
+    let folder = Folder::new("short-secrets");
+    let agent = "name: desk\nmodel: playbook:p.yaml\nmode: full\n\
+        tools: {go: {type: object, properties: {}, x-effect: read}}\n\
+        activities: {go: {exec: [echo, '1'], env: [SHOP_KEY]}}\n";
+    folder.file("desk/p.yaml", "- output: done\n");
+    let agent = folder.file("desk/agent.yaml", agent);
+    let with_key = |args: &[&str], lang: &str, key: &str| {
+        run(command(&[args, &["--lang", lang]].concat()).env("SHOP_KEY", key), b"").exits(0)
+    };
+    let said = [("en", "the secret SHOP_KEY has fewer than 8 characters"), ("ru", "секрет SHOP_KEY короче 8 знаков")];
+    for (lang, words) in said {
+        with_key(&["agents", "check", &agent], lang, "abc-123").prints(words);
+        let ran = with_key(&["run", &agent, "--say", "hi"], lang, "abc-123").says(words);
+        assert!(!ran.stderr.contains("abc-123"), "{}", ran.stderr);
+    }
+    for args in [&["agents", "check", &agent][..], &["run", &agent, "--say", "hi"]] {
+        let ran = with_key(args, "en", "abc-1234");
+        assert!(!ran.stdout.contains("SHOP_KEY") && !ran.stderr.contains("SHOP_KEY"), "{ran:?}");
+    }
+}

@@ -57,6 +57,38 @@ fn a_check_notes_misspelt_keys_unknown_reads_and_unknown_tools_of_a_playbook() {
 }
 
 #[test]
+fn a_check_refuses_misspelt_meta_properties_in_playbooks_saved_requests_and_tools() {
+    let folder = Folder::new("hint-metas");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  \
+        go: {type: object, properties: {id: {}, _outputPath: {type: string}}, x-effect: read}\n  \
+        ask: {type: object, properties: {_delegate: {const: ask.json}}, x-effect: read}\n\
+        activities: {go: {jq: '1'}}\n";
+    let call = "{_tool: go, _outputPath: †state.a, _outputMethod: push, _reasoningForCall: why, _note: x}";
+    let playbook = format!("rules:\n- answer:\n    calls:\n    - {call}\notherwise: {{answer: {{calls: [{call}]}}}}\n");
+    let request = r#"{"context": [{"type": "plan", "plan": [{"_tool": "go", "_outputPath": "†state.a"}]}]}"#;
+    let check = |agent: &str, playbook: &str, request: &str, code| {
+        folder.file("desk/answers.yaml", playbook);
+        folder.file("desk/ask.json", request);
+        obelus(&["agents", "check", &folder.file("desk/agent.yaml", agent)]).exits(code)
+    };
+    check(agent, &playbook, request, 0).prints("ok ");
+    let wrong = playbook.replace("_outputPath", "_outputpath").replace("_outputMethod", "_outputMetod");
+    let ran = check(agent, &wrong, request, 1);
+    for (place, wrong, right) in [
+        ("4:32: CALL-3: rules[0].answer.calls[0]", "_outputpath", "_outputPath"),
+        ("4:56: CALL-3: rules[0].answer.calls[0]", "_outputMetod", "_outputMethod"),
+        ("5:55: CALL-3: otherwise.answer.calls[0]", "_outputpath", "_outputPath"),
+    ] {
+        let told = format!("answers.yaml:{place}: `{wrong}`: there is no such meta-property; did you mean `{right}`?");
+        assert!(ran.stdout.contains(&told), "no {told} in {}", ran.stdout);
+    }
+    check(agent, &playbook, &request.replace("_outputPath", "_outputPth"), 1)
+        .prints("ask.json:1:70: CALL-3: context[0].plan[0]: `_outputPth`");
+    check(&agent.replace("_outputPath", "_outputpath"), &playbook, request, 1)
+        .prints("agent.yaml:4:56: `go`: `_outputpath`: there is no such meta-property; did you mean `_outputPath`?");
+}
+
+#[test]
 fn a_check_notes_paths_templates_and_scripts_that_lead_nowhere() {
     let folder = Folder::new("hint-names-nowhere");
     let agent = "name: desk\nmodel: playbook:answers.yaml\n\

@@ -40,6 +40,18 @@ fn a_command_at_a_terminal_ends_when_its_session_is_paused() {
             return other.join().expect("it only pauses");
         };
         other.join().expect("it only pauses");
-        ran.exits(3).prints("`m` was paused by a person at the command line: obelus sessions resume m");
+        ran.exits(3).prints("`m` was paused by a person at the command line: obelus sessions resume m --store ");
+    }
+}
+
+#[test]
+fn a_postponed_question_is_found_with_the_store_that_was_named() {
+    let folder = Folder::new("postponed-store");
+    let plan = folder.file("plan.yaml", PLAN.replace("NEXT", "mark"));
+    for (lang, words) in [("en", "`obelus inbox --store "), ("ru", "obelus inbox --store ")] {
+        let run = ["plan", "run", &plan, "--session", lang, "--store", &folder.path("store"), "--lang", lang];
+        let Some(ran) = at_a_terminal(&run, &[("Esc", "\u{1b}")]) else { return };
+        ran.exits(3).prints(&format!("{lang}:q1. {words}"));
+        obelus(&run).exits(3).says("obelus inbox --store ");
     }
 }

@@ -75,3 +75,22 @@ fn a_refused_call_fails_the_run_and_a_call_outside_the_mode_does_not() {
     let json = obelus(&["run", &agent, "--say", "refund", "--json"]).exits(1).json();
     assert_eq!(json["calls"][1]["status"], "refused");
 }
+
+#[test]
+fn a_refused_read_is_told_also_if_it_is_quiet() {
+    let (folder, agent, store) = desk("refused-quiet");
+    let forbids = AGENT
+        .replace("match: {tool: refund, param: amount, from: untrusted}", "match: {tool: weather}")
+        .replace("x-effect: read,\n     x-title: {en: Ask", "x-effect: read, x-quiet: true,\n     x-title: {en: Ask");
+    assert!(forbids.contains("x-quiet"));
+    folder.file("desk/agent.yaml", forbids);
+    let refused = [
+        ("en", "⊘ Ask for the weather: not allowed: an amount never comes from a stranger"),
+        ("ru", "⊘ Узнать погоду: не разрешено: an amount never comes from a stranger"),
+    ];
+    for (lang, words) in refused {
+        let run = ["run", &agent, "--say", "fit", "--session", lang, "--store", &store, "--lang", lang];
+        obelus(&run).exits(1).says(words);
+        obelus(&["sessions", "show", lang, "--store", &store, "--lang", lang]).exits(0).prints(words);
+    }
+}

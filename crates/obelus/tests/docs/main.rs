@@ -11,6 +11,7 @@ mod schemas;
 mod shell;
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,6 +21,7 @@ use document::{Step, steps};
 fn check(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository");
     let text = fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let text = with_free_port(&text);
     let steps = steps(&text).unwrap_or_else(|error| panic!("{name}, {error}"));
     let folder = empty_folder(name, &root);
     let ran = shell::run(&folder, &steps);
@@ -52,6 +54,28 @@ fn check(name: &str) {
     problems.extend(stale_pictures(&folder, &root));
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
     fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+/// The port of the service that the tutorial's reader starts.
+const PORT: &str = "8471";
+
+/// The document with a free port in place of [`PORT`], which another process of the machine may use.
+fn with_free_port(text: &str) -> String {
+    if !text.contains(PORT) {
+        return text.to_owned();
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    text.replace(PORT, &port.to_string())
+}
+
+#[test]
+fn a_document_is_run_with_a_port_that_is_free() {
+    let _taken = TcpListener::bind(format!("127.0.0.1:{PORT}"));
+    let text = with_free_port("curl http://127.0.0.1:8471/a http://127.0.0.1:8471/b");
+    let ports: Vec<&str> = text.split("127.0.0.1:").skip(1).filter_map(|part| part.split('/').next()).collect();
+    assert!(ports.len() == 2 && ports[0] == ports[1] && ports[0] != PORT, "{text}");
+    assert_eq!(with_free_port("no port"), "no port");
 }
 
 /// The pictures made by a document in `pictures/` that differ from those in `docs/pictures/`. With `UPDATE_PICTURES=1`

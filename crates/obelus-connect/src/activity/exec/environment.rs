@@ -63,10 +63,10 @@ impl Environment {
     /// Registers the secrets that the program gets, so that they are masked in its output.
     pub(super) fn declare_secrets(&self) {
         for name in self.passed.iter().filter(|name| looks_secret(name)) {
-            drop(Secret::from_env(name));
+            Secret::from_env(name).iter().for_each(|secret| secret.declare(name));
         }
-        for (_, value) in self.set.iter().filter(|(name, _)| looks_secret(name)) {
-            drop(Secret::new(value.as_str()));
+        for (name, value) in self.set.iter().filter(|(name, _)| looks_secret(name)) {
+            Secret::new(value.as_str()).declare(name);
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -129,10 +129,11 @@ fn typed(signal: Signal) -> Typed {
     }
 }
 
-/// Creates the file if needed and makes it readable by its owner only.
+/// Creates the file if needed and makes it readable by its owner only. So is its folder if it is missing: it will be
+/// that of the store.
 fn make_private(file: &Path) -> io::Result<()> {
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(file)?;
     opened.set_permissions(fs::Permissions::from_mode(0o600))
@@ -232,6 +233,17 @@ mod tests {
         make_private(&file).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_to_string(&file).unwrap(), "said before\n");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// The first chat creates the folder of the store.
+    #[test]
+    fn the_folder_of_a_new_history_is_private() {
+        let folder = std::env::temp_dir().join(format!("obelus-first-chat-{}", std::process::id()));
+        make_private(&folder.join("store/chat_history")).unwrap();
+        for made in [&folder, &folder.join("store")] {
+            assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, 0o700, "{}", made.display());
+        }
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -1,5 +1,6 @@
 //! A conversation with an agent, at a terminal or not: turns, commands, exit code.
 
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use super::cost;
 use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
 use super::{answers, question};
-use crate::cmd::people::by_in_words;
+use crate::cmd::people::{by_in_words, with_store};
 use crate::cmd::run::rested_or_paused;
 use crate::language::{Words, fill};
 use crate::output::{DIM, Exit};
@@ -41,6 +42,8 @@ pub(crate) struct Talk {
     pub(crate) agent: String,
     /// The name under which it is stored, if it is.
     pub(crate) session: Option<String>,
+    /// The folder of the store, if it was named: commands that are shown must name it too.
+    pub(crate) store: Option<PathBuf>,
     /// Whether the user's messages and answers are scripted.
     pub(crate) plays_itself: bool,
     pub(crate) surface: Surface,
@@ -129,6 +132,7 @@ impl Talk {
             phrases,
             agent,
             session,
+            store: None,
             plays_itself: false,
             surface,
             signals: (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?),
@@ -238,7 +242,8 @@ impl Talk {
     async fn tell_paused(&self) -> Result<()> {
         let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
         if let (Some(by), Some(session), true) = (paused, &self.session, self.surface != Surface::Stderr) {
-            let words = fill(self.phrases.kept.paused_by, &[session, &by_in_words(&by, self.phrases), session]);
+            let named = with_store(session, self.store.as_deref());
+            let words = fill(self.phrases.kept.paused_by, &[session, &by_in_words(&by, self.phrases), &named]);
             self.screen.lock().note(&words);
         }
         Ok(())
@@ -278,7 +283,10 @@ impl Talk {
     pub(crate) fn put_off(&self, question: &QuestionId) -> String {
         let ask = &self.phrases.ask;
         match (self.surface, &self.session) {
-            (Surface::Stderr, Some(session)) => fill(ask.put_off_kept, &[&InboxId::new(session, question).to_string()]),
+            (Surface::Stderr, Some(session)) => {
+                let id = InboxId::new(session, question).to_string();
+                fill(ask.put_off_kept, &[&id, &with_store("", self.store.as_deref())])
+            }
             (Surface::Stderr, None) => ask.put_off_lost.to_owned(),
             (Surface::Lines | Surface::Terminal, _) => ask.put_off.to_owned(),
         }
@@ -438,7 +446,8 @@ impl Talk {
         }
         match tell(&self.handle, work).await {
             Ok(()) => {
-                self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), session]));
+                let named = with_store(session, self.store.as_deref());
+                self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), &named]));
                 Ok(WorkResult::Rested)
             }
             Err(refused) => Ok(WorkResult::Refused(refused_in_words(&refused, None, self.phrases.language))),

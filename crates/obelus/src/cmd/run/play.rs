@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
-use super::super::people::{Narrator, RunningCalls, by_in_words};
+use super::super::people::{Narrator, RunningCalls, by_in_words, with_store};
 use super::Shown;
 use crate::command_error::Declined;
 use crate::language::{fill, words_of, words_of_session};
@@ -148,7 +148,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Opti
 async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<Option<(Reply, bool)>> {
     let handle = watch.handle.clone();
     let phrases = watch.look.phrases;
-    let is_interrupted = attend(&handle, watch.session.clone(), phrases, work).await?;
+    let is_interrupted = attend(&handle, watch.session.clone(), watch.shown.store.clone(), phrases, work).await?;
     if !is_interrupted && is_paused(&handle).await? {
         return Ok(None);
     }
@@ -192,9 +192,10 @@ pub(crate) async fn tell_paused(handle: &SessionHandle, is_taken: bool, shown: &
     let (by, phrases) = handle.inspect(look).await?;
     let (by, id) = (by.unwrap_or_default(), visible(handle.id()));
     let by_whom = by_in_words(&by, phrases);
+    let named = with_store(handle.id(), shown.store.as_deref());
     output::note(&match is_taken {
-        true => fill(phrases.kept.noted, &[&by_whom, &id]),
-        false => fill(phrases.kept.paused_by, &[&id, &by_whom, &id]),
+        true => fill(phrases.kept.noted, &[&by_whom, &named]),
+        false => fill(phrases.kept.paused_by, &[&id, &by_whom, &named]),
     });
     if shown.as_json {
         output::json(&json!({"paused": by, "taken": is_taken}));

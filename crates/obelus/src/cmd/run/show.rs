@@ -1,7 +1,7 @@
 //! The progress and the result of a session.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use obelus_kernel::session::{Mode, Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
 use obelus_runtime::EventBody;
@@ -9,7 +9,7 @@ use obelus_runtime::people::{QuestionView, StepLine, undone, why_it_ended};
 use obelus_runtime::sessions::InboxId;
 use serde_json::{Value, json};
 
-use super::super::people::{Narrator, RunningCalls, file_news};
+use super::super::people::{Narrator, RunningCalls, file_news, with_store};
 use super::outcome::{CallOutcome, is_undone, outcomes};
 use crate::language::fill;
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
@@ -38,7 +38,7 @@ impl Shown {
             (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. }) => {
                 begun.line(event, look).iter().for_each(|line| output::note(line));
             }
-            (false, event) => show(event, look, elsewhere),
+            (false, event) => show(event, look, elsewhere, self.store.as_deref()),
         }
     }
 
@@ -78,7 +78,7 @@ fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
 }
 
 /// Shows an event to a person.
-fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
+fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>, store: Option<&Path>) {
     let words = &look.phrases.running;
     match event {
         EventBody::AgentSaid { text } => output::note(&visible(text)),
@@ -93,10 +93,8 @@ fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
                 Some(session) => {
                     let view = QuestionView::by_titles(question, &look.titles, look.phrases.language);
                     output::note(&look.question(&view, false));
-                    output::note(&fill(
-                        words.call_waits,
-                        &[&InboxId::new(&visible(session), &question.id).to_string()],
-                    ));
+                    let id = InboxId::new(session, &question.id).to_string();
+                    output::note(&fill(words.call_waits, &[&with_store(&id, store)]));
                 }
                 None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", words.needs_decision)),
             }
@@ -173,6 +171,9 @@ fn report(session: &Session, reply: &Reply, shown: &Shown, kept_as: Option<&str>
             }
         }
         let words = &look.phrases.running;
-        output::note(if kept_as.is_some() { words.waiting_kept } else { words.waiting });
+        output::note(&match kept_as {
+            Some(_) => fill(words.waiting_kept, &[&with_store("", shown.store.as_deref())]),
+            None => words.waiting.to_owned(),
+        });
     }
 }

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::super::holder::tell_holder;
 use super::super::host::{store_folder, viewer};
+use super::super::people::with_store;
 use super::super::run::{Begin, SessionRun, Shown, on, play};
 use super::{interrupted, opened};
 use crate::cli::StoreArgs;
 use crate::language::{fill, words_of};
-use crate::output::{self, Exit};
+use crate::output::{self, Exit, visible};
 
 pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
     let input = Input::Pause { by: SentBy::COMMAND_LINE.to_owned() };
@@ -24,7 +25,8 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
         host.close().await;
         Ok(())
     })?;
-    output::note(&fill(super::phrases_for(at, id).kept.paused_now, &[id, id]));
+    let named = with_store(id, at.store.as_deref());
+    output::note(&fill(super::phrases_for(at, id).kept.paused_now, &[&visible(id), &named]));
     Ok(Exit::Done)
 }
 
@@ -56,7 +58,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: boo
                 (true, false) => {}
                 (false, _) => output::note(words),
             };
-            tell_holder(&folder, id, input, phrases, &tell).with_context(held)?;
+            tell_holder(&folder, id, input, &with_store(id, at.store.as_deref()), phrases, &tell).with_context(held)?;
             Ok(None)
         }
         Err(error) => Err(error.into()),
