@@ -179,7 +179,7 @@ impl Inner {
         let begun = match &self.options.workers {
             Some(_) => self.follow(slot, &spec, connections.clone()),
             None => self.restore(id, &spec, &connections).and_then(|mut opened| {
-                let (input, change) = rules::news(&spec, &opened.session)?;
+                let (input, change) = rules::news(&spec, &opened.session, &connections.activities)?;
                 opened.rules = Some(change).filter(|change| *change != RulesChange::default());
                 self.begin(slot, &spec, connections.clone(), opened).map(|()| input)
             }),
@@ -236,7 +236,7 @@ impl Inner {
 
     /// The spec and connections of a stored session.
     pub(super) fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
-        let spec = SessionSpec::from_genesis(self.genesis(id)?)?;
+        let spec = rules::with_present_bindings(SessionSpec::from_genesis(self.genesis(id)?)?);
         let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);
         Ok((spec, connections))
@@ -279,7 +279,7 @@ impl Inner {
         let Some(workers) = &self.options.workers else { return Ok(None) };
         let id = slot.id();
         let replica = Replica::restore(self.store()?, id, &session_factory(id, spec, &connections), None)?;
-        let (input, change) = rules::news(spec, replica.session())?;
+        let (input, change) = rules::news(spec, replica.session(), &connections.activities)?;
         let rules = Some(change).filter(|change| *change != RulesChange::default());
         slot.feed().begin(replica.last());
         let (sender, commands) = mpsc::unbounded_channel();

@@ -67,7 +67,7 @@ const REQUEST: [(&str, &str); 4] = [
 ];
 
 /// Settings for commands, not for files. Those of new sessions are not for files either.
-const INTERNAL: [&str; 1] = ["persistent"];
+const INTERNAL: [&str; 2] = ["activities", "persistent"];
 
 fn schema(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
