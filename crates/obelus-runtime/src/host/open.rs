@@ -345,8 +345,7 @@ impl Inner {
         slot.begin(sender, ended, reopened);
         match is_kept {
             true => {
-                self.live.fetch_add(1, Ordering::Relaxed);
-                self.spawn(start_stored(actor, Arc::clone(slot), over, Arc::downgrade(self)));
+                self.spawn(start_stored(actor, Arc::clone(slot), over, InMemory::counted(self)));
                 self.unload_idle();
             }
             false => self.spawn(start_temporary(actor, Arc::downgrade(slot), over)),
@@ -355,15 +354,33 @@ impl Inner {
     }
 }
 
+/// Counts a stored session as in memory, until its actor has ended or panicked.
+struct InMemory(Weak<Inner>);
+
+impl InMemory {
+    fn counted(host: &Arc<Inner>) -> Self {
+        host.live.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::downgrade(host))
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        if let Some(host) = self.0.upgrade() {
+            host.live.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Runs the actor of a stored session.
-async fn start_stored(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, host: Weak<Inner>) {
+async fn start_stored(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, counted: InMemory) {
     let end = actor.run(|commands| slot.close_if_idle(commands)).await;
     slot.close();
     let due = actor.due_later().filter(|_| end == End::Idle);
     actor.end().await;
     over.send_replace(true);
-    let Some(host) = host.upgrade() else { return };
-    host.live.fetch_sub(1, Ordering::Relaxed);
+    let Some(host) = counted.0.upgrade() else { return };
+    drop(counted);
     if let Some(due) = due {
         host.spawn_sleeper(wake_at(due, slot.id().to_owned(), Arc::downgrade(&host)));
     }
