@@ -338,6 +338,7 @@ impl Inner {
             journal,
             files,
             images,
+            attached: Arc::clone(slot.attached()),
             feed: Arc::clone(slot.feed()),
             idle_after: self.options.idle_after.filter(|_| is_kept),
         };
