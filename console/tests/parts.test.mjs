@@ -89,7 +89,9 @@ for (const [size, scheme, width, height] of [['wide', 'dark', 1280, 800], ['narr
     const page = await world.page({ width, height, scheme });
     const faults = [];
     for (const [name, place, sign, open] of PARTS) {
+      // Two changes of place that come at once are one, and a part that was opened before would stay open.
       await world.open(page, 'inbox');
+      await page.locator('.inbox').first().waitFor();
       await world.open(page, ...place);
       await page.locator(sign).first().waitFor();
       await open(page);

@@ -12,11 +12,13 @@
 //! | `intake` | inputs on their way into the session and its journal |
 //! | `perform` | performing tasks, and publishing events |
 //! | `inputs` | inputs from people, and edits of the state file |
+//! | `attached` | pictures for the next message |
 //! | `running` | running calls, model requests and file reads |
 //! | `elicitations`, `parts` | questions from running calls, and partial answers of the model |
 //! | `report` | events, the state file and the log |
 //! | `waiters` | callers that wait for a rest |
 
+mod attached;
 mod command;
 mod elicitations;
 mod inputs;
@@ -44,6 +46,7 @@ use crate::images::ImageStore;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::InputId;
+pub(crate) use attached::Attached;
 pub(crate) use command::{Command, InputCommand, WaitFor};
 use intake::Incoming;
 pub(crate) use intake::Journal;
@@ -105,7 +108,7 @@ pub(crate) struct Actor {
     services: Option<Arc<dyn Services>>,
     images: ImageStore,
     /// Pictures for the next message.
-    attached: Vec<Input>,
+    attached: Arc<Attached>,
     /// Inputs from people that wait until an edit of the state file is processed.
     deferred: VecDeque<InputCommand>,
     /// Tasks left by an earlier process. They resume when somebody sends an input or waits.
@@ -152,6 +155,7 @@ pub(crate) struct ActorStart {
     pub(crate) journal: Option<Journal>,
     pub(crate) files: Option<SessionFiles>,
     pub(crate) images: ImageStore,
+    pub(crate) attached: Arc<Attached>,
     pub(crate) feed: Arc<Feed>,
     pub(crate) idle_after: Option<Duration>,
 }
@@ -179,7 +183,20 @@ enum Wake {
 
 impl Actor {
     pub(crate) fn new(begin: ActorStart, spec: &SessionSpec, commands: mpsc::UnboundedReceiver<Command>) -> Self {
-        let ActorStart { session, record, open, connections, clock, journal, files, images, feed, idle_after } = begin;
+        let ActorStart {
+            session,
+            record,
+            open,
+            connections,
+            clock,
+            journal,
+            files,
+            images,
+            attached,
+            feed,
+            idle_after,
+        } = begin;
+        attached.resume(record);
         let work = RunningWork::new(&connections, spec.folder.clone(), spec.local.unattended);
         let forgets = session.has_observations() || session.has_elicitations();
         Self {
@@ -195,7 +212,7 @@ impl Actor {
             waiters: Waiters::default(),
             services: connections.services,
             images,
-            attached: Vec::new(),
+            attached,
             deferred: VecDeque::new(),
             held: open,
             is_awake: false,

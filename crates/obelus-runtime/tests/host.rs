@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Small, chain, clock, counting, open_questions, read, spec, tool};
-use obelus_kernel::session::{Decision, Input, TurnEnd};
+use obelus_kernel::session::{Decision, Input, Mode, TurnEnd};
 use obelus_runtime::sessions::GONE;
 use obelus_runtime::{
     Activities, Connections, EventBody, EventNumber, Host, HostError, SessionHandle, SessionSpec, Subscription,
@@ -122,7 +122,7 @@ async fn a_client_that_resumes_at_another_process_gets_every_event_once() {
         assert_eq!(told(&mut handle.history(number.parse().unwrap()).unwrap()), seen[at..], "after {number}");
     }
     let mut events = handle.history("1-1".parse().unwrap()).unwrap();
-    handle.set_mode(obelus_kernel::session::Mode::Shadow).await.unwrap();
+    handle.set_mode(Mode::Shadow).await.unwrap();
     assert!(told(&mut events).last().unwrap().contains("mode_changed"), "and it goes on from there");
 }
 
@@ -195,6 +195,21 @@ async fn a_handle_repeats_an_input_whose_actor_died_and_it_acts_once() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     let begins = common::journal(&*store, "s").into_iter().filter(|input| matches!(input, Input::RunPlan));
     assert_eq!(begins.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_whose_actors_died_do_not_count_as_in_memory() {
+    let store = Arc::new(Small::default());
+    let connections = Connections::new(counting(&Arc::default()));
+    let host = Host::builder(connections).store(store.clone()).most_live(8).clock(clock).build();
+    let handle = host.create("s", chain("read", 1)).await.unwrap();
+    for _ in 0..9 {
+        store.is_fatal.store(true, Ordering::SeqCst);
+        handle.set_mode(Mode::Full).await.unwrap();
+    }
+    let _other = host.create("t", chain("read", 1)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(host.find("s").is_some(), "there is room for both");
 }
 
 #[tokio::test]

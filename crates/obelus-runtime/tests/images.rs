@@ -5,9 +5,10 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use common::{Folder, host, journal, kill, say};
+use common::{Folder, Small, host, journal, kill, say};
 use obelus_kernel::session::{Answer, Input, Picture, Prompt, Settings, Solution};
 use obelus_runtime::files::{ImageError, ImageStore};
 use obelus_runtime::{Activities, AnswerFuture, Connections, Host, Model, SessionSpec, SqliteStore, Store as _};
@@ -101,6 +102,27 @@ async fn a_picture_is_journaled_by_name_and_digest_and_shown_again_after_a_crash
     host.close().await;
     store.remove("s").unwrap();
     assert!(!path.exists(), "it goes with the session");
+}
+
+#[tokio::test]
+async fn a_picture_goes_once_with_its_message_if_the_actor_dies() {
+    for is_durable in [false, true] {
+        let world = World::new(&format!("dies-{is_durable}"));
+        let store = Arc::new(Small::default());
+        let connections = connections(&Viewer::default());
+        let host = Host::builder(connections).store(store.clone()).files(world.0.0.join("store")).build();
+        let handle = host.create("s", spec()).await.unwrap();
+        handle.attach(&world.file("cat.gif", CAT)).await.unwrap();
+        let fatal = if is_durable { &store.is_fatal } else { &store.is_fatal_before };
+        fatal.store(true, Ordering::SeqCst);
+        handle.say(WORDS).await.unwrap();
+        handle.rested().await.unwrap();
+        handle.say("and now?").await.unwrap();
+        handle.rested().await.unwrap();
+        let inputs = journal(&*store, "s");
+        assert!(matches!(&inputs[..2], [Input::Picture(_), Input::User { .. }]), "{inputs:?}");
+        assert_eq!(inputs.iter().filter(|input| matches!(input, Input::Picture(_))).count(), 1, "{inputs:?}");
+    }
 }
 
 #[tokio::test]

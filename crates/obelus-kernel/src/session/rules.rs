@@ -69,7 +69,11 @@ impl Session {
     /// session stays.
     pub(super) fn set_rules(&mut self, settings: Settings) {
         let mode = if settings.mode == self.rules.mode() { self.settings.mode } else { settings.mode };
-        let Settings { activities, persistent, orders_rows, .. } = (*self.settings).clone();
+        let Settings { mut activities, persistent, orders_rows, .. } = (*self.settings).clone();
+        // Journals of older versions do not name them.
+        if !settings.activities.is_empty() {
+            activities.clone_from(&settings.activities);
+        }
         self.rules.tell(settings.clone());
         let policy = settings.policy.clone();
         self.memory.context.keep_spelling(!settings.guards_names);
@@ -77,6 +81,7 @@ impl Session {
         for child in self.delegates.iter_mut() {
             let own = Arc::make_mut(&mut child.settings);
             (own.policy, own.mode) = (policy.clone(), mode);
+            own.activities.clone_from(&self.settings.activities);
         }
     }
 

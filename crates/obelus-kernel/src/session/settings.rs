@@ -129,8 +129,8 @@ pub struct Settings {
     /// Allowed addresses of delegates' saved requests: exact ones, or all below one that ends in `/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delegates: Vec<String>,
-    /// The names of existing activities.
-    #[serde(skip_deserializing, skip_serializing_if = "BTreeSet::is_empty")]
+    /// The names of existing activities. Files do not set them.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub activities: BTreeSet<String>,
     /// Whether state is kept from turn to turn, whatever the request's context says.
     pub persistent: bool,

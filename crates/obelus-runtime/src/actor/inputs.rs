@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use obelus_kernel::session::sent_by::SentBy;
-use obelus_kernel::session::{Input, Picture, Refused};
+use obelus_kernel::session::{Input, Refused};
 
 use super::{Actor, Incoming, InputCommand};
 use crate::images::ImageError;
@@ -58,10 +58,10 @@ impl Actor {
         }
         let has_words = matches!(tell.input, Input::User { .. } | Input::Start);
         if has_words {
-            batch.extend(self.attached.iter().cloned().map(|picture| Incoming::new(now, picture)));
+            batch.extend(self.attached.send(self.record).into_iter().map(|picture| Incoming::new(now, picture)));
         }
         batch.push(Incoming { at: now, input: without_secrets_of(tell.input.clone()), id: tell.id.clone() });
-        self.take(batch).await?;
+        self.take(batch).await.inspect_err(|_| self.attached.keep())?;
         // It is the last one of its batch.
         let record = self.record;
         if has_words {
@@ -80,13 +80,10 @@ impl Actor {
 
     /// Stores a picture from a file. It belongs to the message that begins the next turn, and is shown in that turn.
     pub(super) fn attach(&mut self, path: &Path) -> Result<(), ImageError> {
-        if self.attached.len() >= Picture::MOST_AT_ONCE {
+        if self.attached.is_full() {
             return Err(ImageError::TooMany(path.to_owned()));
         }
-        let picture = Input::Picture(self.images.add(path)?);
-        if !self.attached.contains(&picture) {
-            self.attached.push(picture);
-        }
+        self.attached.add(Input::Picture(self.images.add(path)?));
         Ok(())
     }
 

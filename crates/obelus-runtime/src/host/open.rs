@@ -179,7 +179,7 @@ impl Inner {
         let begun = match &self.options.workers {
             Some(_) => self.follow(slot, &spec, connections.clone()),
             None => self.restore(id, &spec, &connections).and_then(|mut opened| {
-                let (input, change) = rules::news(&spec, &opened.session)?;
+                let (input, change) = rules::news(&spec, &opened.session, &connections.activities)?;
                 opened.rules = Some(change).filter(|change| *change != RulesChange::default());
                 self.begin(slot, &spec, connections.clone(), opened).map(|()| input)
             }),
@@ -236,7 +236,7 @@ impl Inner {
 
     /// The spec and connections of a stored session.
     pub(super) fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
-        let spec = SessionSpec::from_genesis(self.genesis(id)?)?;
+        let spec = rules::with_present_bindings(SessionSpec::from_genesis(self.genesis(id)?)?);
         let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);
         Ok((spec, connections))
@@ -279,7 +279,7 @@ impl Inner {
         let Some(workers) = &self.options.workers else { return Ok(None) };
         let id = slot.id();
         let replica = Replica::restore(self.store()?, id, &session_factory(id, spec, &connections), None)?;
-        let (input, change) = rules::news(spec, replica.session())?;
+        let (input, change) = rules::news(spec, replica.session(), &connections.activities)?;
         let rules = Some(change).filter(|change| *change != RulesChange::default());
         slot.feed().begin(replica.last());
         let (sender, commands) = mpsc::unbounded_channel();
@@ -338,6 +338,7 @@ impl Inner {
             journal,
             files,
             images,
+            attached: Arc::clone(slot.attached()),
             feed: Arc::clone(slot.feed()),
             idle_after: self.options.idle_after.filter(|_| is_kept),
         };
@@ -345,8 +346,7 @@ impl Inner {
         slot.begin(sender, ended, reopened);
         match is_kept {
             true => {
-                self.live.fetch_add(1, Ordering::Relaxed);
-                self.spawn(start_stored(actor, Arc::clone(slot), over, Arc::downgrade(self)));
+                self.spawn(start_stored(actor, Arc::clone(slot), over, InMemory::counted(self)));
                 self.unload_idle();
             }
             false => self.spawn(start_temporary(actor, Arc::downgrade(slot), over)),
@@ -355,15 +355,33 @@ impl Inner {
     }
 }
 
+/// Counts a stored session as in memory, until its actor has ended or panicked.
+struct InMemory(Weak<Inner>);
+
+impl InMemory {
+    fn counted(host: &Arc<Inner>) -> Self {
+        host.live.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::downgrade(host))
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        if let Some(host) = self.0.upgrade() {
+            host.live.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Runs the actor of a stored session.
-async fn start_stored(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, host: Weak<Inner>) {
+async fn start_stored(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, counted: InMemory) {
     let end = actor.run(|commands| slot.close_if_idle(commands)).await;
     slot.close();
     let due = actor.due_later().filter(|_| end == End::Idle);
     actor.end().await;
     over.send_replace(true);
-    let Some(host) = host.upgrade() else { return };
-    host.live.fetch_sub(1, Ordering::Relaxed);
+    let Some(host) = counted.0.upgrade() else { return };
+    drop(counted);
     if let Some(due) = due {
         host.spawn_sleeper(wake_at(due, slot.id().to_owned(), Arc::downgrade(&host)));
     }

@@ -1,5 +1,6 @@
 //! The current rules: when a session is opened, its agent's file is read again, and its rules apply (POL-9).
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::{HostError, Slot};
+use crate::activity::Activities;
 use crate::actor::{Command, InputCommand, ended_refusal};
 use crate::agent::Agent;
 use crate::bundled::is_folder;
@@ -39,8 +41,12 @@ struct CurrentFile {
     context: Option<Context>,
 }
 
-/// The input for changed rules, if any.
-pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Input>, RulesChange), HostError> {
+/// The input for changed rules, if any. `bound` are the activities that the session is connected to.
+pub(super) fn news(
+    spec: &SessionSpec,
+    session: &Session,
+    bound: &Activities,
+) -> Result<(Option<Input>, RulesChange), HostError> {
     let today = match today(spec)? {
         Ok(Some(today)) => today,
         Ok(None) => return Ok((None, RulesChange::default())),
@@ -68,8 +74,10 @@ pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Inpu
         mode,
         ..settings.clone()
     };
-    let (known, now) = (plain(session.rules(), session.file_mode()), plain(&settings, settings.mode));
-    if known == now && tools.is_empty() {
+    let (known, mut now) = (plain(session.rules(), session.file_mode()), plain(&settings, settings.mode));
+    // The journal names the activities, so that the past is the same whatever the file binds later (DUR-12).
+    let activities: BTreeSet<String> = session.settings().activities.union(&bound.names()).cloned().collect();
+    if known == now && tools.is_empty() && activities == session.settings().activities {
         return Ok((None, RulesChange::default()));
     }
     // A tool that is gone is refused by the policy, which is no change of the file's policy.
@@ -78,6 +86,7 @@ pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Inpu
     change.policy = !same.contains(&now.policy);
     change.mode = (known.mode != now.mode).then_some((known.mode, now.mode));
     change.settings = Settings { policy: now.policy.clone(), mode: now.mode, ..known } != now;
+    now.activities = activities;
     Ok((Some(Input::Rules { settings: Box::new(now), tools, removed: Some(change.removed.clone()) }), change))
 }
 

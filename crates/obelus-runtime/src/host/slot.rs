@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::{HostError, Inner, RulesChange};
-use crate::actor::{Command, ended_refusal};
+use crate::actor::{Attached, Command, ended_refusal};
 use crate::events::{EventNumber, Feed, SessionEvent};
 
 /// The slot of one session. Handles hold it; the actor comes and goes.
@@ -15,6 +15,8 @@ pub(crate) struct Slot {
     id: String,
     host: Weak<Inner>,
     feed: Arc<Feed>,
+    /// Pictures for the next message.
+    attached: Arc<Attached>,
     /// Whether the session is stored.
     is_kept: bool,
     state: Mutex<State>,
@@ -61,6 +63,7 @@ impl Slot {
                 true => Feed::new(host.options.events).publishing_to(id, host.news.clone()),
                 false => Feed::new(host.options.events),
             }),
+            attached: Arc::default(),
             is_kept,
             state: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
@@ -82,6 +85,10 @@ impl Slot {
 
     pub(crate) fn feed(&self) -> &Arc<Feed> {
         &self.feed
+    }
+
+    pub(super) fn attached(&self) -> &Arc<Attached> {
+        &self.attached
     }
 
     pub(crate) fn reopened(&self) -> Reopened {
@@ -171,6 +178,8 @@ impl Slot {
     pub(super) async fn end(&self) {
         let _ = self.try_send(Command::End);
         self.ended().await;
+        // The next session of this name may be another one.
+        self.attached.clear();
     }
 
     /// Waits until the actor has ended.

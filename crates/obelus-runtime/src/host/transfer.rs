@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::open::session_factory;
-use super::{Host, HostError, Inner};
+use super::{Host, HostError, Inner, with_present_bindings};
 use crate::events::EventBody;
 use crate::fork::{fork, given_results};
 use crate::restore::{RestoreError, rest_before_fault, rewind_to_rest};
@@ -260,7 +260,7 @@ impl Inner {
 
     /// A session before its first input.
     fn made(&self, id: &str, genesis: &Value) -> Result<Session, HostError> {
-        let spec = SessionSpec::from_genesis(genesis.clone())?;
+        let spec = with_present_bindings(SessionSpec::from_genesis(genesis.clone())?);
         let connections = self.options.connector.resume(&spec, None)?;
         Ok(spec.session(id, &connections.activities)?)
     }

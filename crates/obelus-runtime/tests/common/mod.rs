@@ -77,6 +77,8 @@ pub(crate) struct Small {
     pub(crate) commits: AtomicUsize,
     /// Whether the next append ends its actor, right after the records are durable.
     pub(crate) is_fatal: AtomicBool,
+    /// Whether the next append ends its actor before anything is durable.
+    pub(crate) is_fatal_before: AtomicBool,
 }
 
 impl Small {
@@ -103,6 +105,9 @@ impl Store for Small {
         let room = *self.room.lock().unwrap();
         if room.is_some_and(|room| after + records.len() as u64 > room) {
             return Box::pin(std::future::ready(Err(AppendError::NotDurable("no space left".to_owned()))));
+        }
+        if self.is_fatal_before.swap(false, Ordering::SeqCst) {
+            return Box::pin(async { panic!("a test ends the actor here") });
         }
         self.commits.fetch_add(1, Ordering::SeqCst);
         let durable = self.inner.append(id, after, records);

@@ -63,6 +63,13 @@ impl Harness {
     }
 
     /// The JSON printed by a command that must succeed.
+    /// Stdout of a command that must succeed.
+    fn succeeds(&self, args: &[&str]) -> String {
+        let output = self.does(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", words(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     fn json(&self, args: &[&str]) -> Value {
         let output = self.does(args);
         assert_eq!(output.status.code(), Some(0), "{args:?}: {}", words(&output));

@@ -114,6 +114,52 @@ fn a_stored_session_continues_under_the_current_rules_of_its_agent() {
     assert_eq!(harness.done(), ["a"]);
 }
 
+/// Writes the agent `helper`, which marks what it is told to if these parts of its file have the tool `mark`.
+fn helper(harness: &Harness, parts: &str) {
+    let folder = harness.folder.join("agents/helper");
+    let text = format!("name: helper\nmodel: playbook:answers.yaml\nmode: full\n{parts}");
+    let call = "{_tool: mark, id: a, _outputPath: †state.a}";
+    let answers = format!("- {{user: mark, once: true, answer: {{calls: [{call}], output: null}}}}\n- output: ok\n");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("agent.yaml"), text).unwrap();
+    fs::write(folder.join("answers.yaml"), answers).unwrap();
+}
+
+/// A session `s` that used a tool which its agent got after the session had begun.
+fn session_with_later_tool(name: &str) -> Harness {
+    let harness = Harness::new(name);
+    helper(&harness, "");
+    harness.succeeds(&["run", "helper", "--say", "hello", "--session", "s"]);
+    let tool = "{type: object, properties: {id: {}}, x-effect: create, x-trust: trusted, x-target: []}";
+    helper(&harness, &format!("tools:\n  mark: {tool}\nactivities:\n  mark: {{exec: [../../mark.sh]}}\n"));
+    harness.succeeds(&["run", "helper", "--say", "mark", "--session", "s"]);
+    assert_eq!(harness.done(), ["a"]);
+    harness
+}
+
+/// POL-9: tools that the agent got later are bound to today's activities, for those who look at the past too.
+#[test]
+fn the_log_of_a_session_has_the_calls_of_tools_that_its_agent_got_later() {
+    let harness = session_with_later_tool("later");
+    assert!(harness.succeeds(&["sessions", "log", "s"]).contains("mark"));
+    harness.succeeds(&["sessions", "fork", "s", "copy"]);
+    assert!(harness.succeeds(&["sessions", "log", "copy"]).contains("mark"));
+}
+
+/// DUR-12: the journal names the activities, so the past does not depend on what the file binds now.
+#[test]
+fn a_session_goes_on_after_its_agent_lost_a_tool_that_it_got_later() {
+    let harness = session_with_later_tool("lost");
+    helper(&harness, "");
+    assert!(harness.succeeds(&["sessions", "log", "s"]).contains("mark"));
+    harness.succeeds(&["run", "helper", "--say", "hello", "--session", "s"]);
+    harness.succeeds(&["run", "helper", "--say", "hello", "--session", "s"]);
+    let log = harness.succeeds(&["sessions", "log", "s", "--json"]);
+    assert_eq!(log.matches("\"input\":{\"rules\"").count(), 2, "each change is told once: {log}");
+    assert_eq!(harness.done(), ["a"]);
+}
+
+/// The call is detached, so the turn ends without it; the question stays open.
 #[test]
 fn a_plan_with_an_effect_in_doubt_is_not_a_success() {
     let harness = Harness::new("in-doubt");

@@ -1,0 +1,64 @@
+//! Pictures that wait for the next message. The session's slot holds them too, so that they outlive an actor that panics.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use obelus_kernel::session::{Input, Picture};
+
+/// Pictures for the next message.
+#[derive(Default)]
+pub(crate) struct Attached(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    pictures: Vec<Input>,
+    /// The last record before the message with which they are being stored.
+    sent_after: Option<u64>,
+}
+
+impl Attached {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new actor begins after this record. If the one before it panicked after they were stored, they do not wait any
+    /// more.
+    pub(super) fn resume(&self, last: u64) {
+        let mut waiting = self.waiting();
+        if waiting.sent_after.take().is_some_and(|before| last > before) {
+            waiting.pictures.clear();
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting().pictures.len() >= Picture::MOST_AT_ONCE
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting().pictures.is_empty()
+    }
+
+    /// Adds a picture, unless it waits already.
+    pub(super) fn add(&self, picture: Input) {
+        let mut waiting = self.waiting();
+        if !waiting.pictures.contains(&picture) {
+            waiting.pictures.push(picture);
+        }
+    }
+
+    /// The pictures, which are stored after this record with their message.
+    pub(super) fn send(&self, after: u64) -> Vec<Input> {
+        let mut waiting = self.waiting();
+        waiting.sent_after = Some(after);
+        waiting.pictures.clone()
+    }
+
+    /// The message was refused: they wait for the next one.
+    pub(super) fn keep(&self) {
+        self.waiting().sent_after = None;
+    }
+
+    /// They were stored, or the session has ended.
+    pub(crate) fn clear(&self) {
+        *self.waiting() = Waiting::default();
+    }
+}
