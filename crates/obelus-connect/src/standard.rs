@@ -31,7 +31,7 @@ pub struct StandardConnector {
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers have logins"))]
     logins: Option<PathBuf>,
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
-    notices: Option<Notices>,
+    notices: Option<NoticeListener>,
     /// The language for people, if it is not the agent's.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     language: Option<Language>,
@@ -56,7 +56,7 @@ pub enum Notice<'a> {
 }
 
 /// Receives notices.
-type Notices = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
+type NoticeListener = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
 
 impl StandardConnector {
     /// A connector without stored logins and notices.
