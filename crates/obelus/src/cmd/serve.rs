@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 use obelus_channel::http::{HttpOptions, HttpServer};
 use obelus_channel::telegram::TelegramConfig;
-use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
+use obelus_channel::tokens::{TOKEN_FILE, TokenEntry, TokenRole, Tokens as TokenStore};
 use obelus_channel::traces::Traces;
 use obelus_channel::types::{PromptMessage, PromptSize, PromptView};
 use obelus_channel::{MadePrompt, MakePrompt, Service};
@@ -272,7 +272,7 @@ pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
             let token = open(&store)?.add(&name, role.into())?;
             match json {
                 true => {
-                    output::json(&json!({"name": name, "role": Role::from(role).name(), "token": token.expose()}));
+                    output::json(&json!({"name": name, "role": TokenRole::from(role).name(), "token": token.expose()}));
                 }
                 false => {
                     output::note(words.token_once);
@@ -296,12 +296,12 @@ pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-impl From<RoleName> for Role {
+impl From<RoleName> for TokenRole {
     fn from(role: RoleName) -> Self {
         match role {
-            RoleName::Viewer => Role::Viewer,
-            RoleName::Operator => Role::Operator,
-            RoleName::Admin => Role::Admin,
+            RoleName::Viewer => TokenRole::Viewer,
+            RoleName::Operator => TokenRole::Operator,
+            RoleName::Admin => TokenRole::Admin,
         }
     }
 }
