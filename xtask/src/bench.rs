@@ -36,7 +36,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, step, target};
 use langgraph::LangGraph;
-use row::Row;
+use row::BenchRow;
 
 const HELP: &str = "\
 usage: cargo xtask bench [PART…] [--quick] [--json]
@@ -70,9 +70,9 @@ The exit code is 1 if a goal was missed.
 ";
 
 /// A part of the benchmarks.
-struct Part {
+struct BenchPart {
     name: &'static str,
-    rows: fn(&Run) -> Result<Vec<Row>>,
+    rows: fn(&BenchRun) -> Result<Vec<BenchRow>>,
     /// The examples that it runs.
     examples: &'static [&'static str],
     /// When it is measured, unless it is named.
@@ -88,17 +88,22 @@ enum ByDefault {
     Never,
 }
 
-const PARTS: [Part; 10] = [
-    Part { name: "chain", rows: chain::rows, examples: &["chain", "peer"], by_default: ByDefault::Always },
-    Part { name: "fan", rows: chain::fans, examples: &["chain"], by_default: ByDefault::Always },
-    Part { name: "thread", rows: thread::rows, examples: &["peer"], by_default: ByDefault::Always },
-    Part { name: "kill", rows: kill::rows, examples: &["peer"], by_default: ByDefault::Always },
-    Part { name: "serve", rows: serve::rows, examples: &[], by_default: ByDefault::Always },
-    Part { name: "durable", rows: durable::rows, examples: &["durable"], by_default: ByDefault::Always },
-    Part { name: "instructions", rows: instructions::rows, examples: &["cost", "chain"], by_default: ByDefault::Long },
-    Part { name: "stream", rows: stream::rows, examples: &["cost"], by_default: ByDefault::Long },
-    Part { name: "operator", rows: operator::rows, examples: &["operator"], by_default: ByDefault::Long },
-    Part { name: "restate", rows: restate::rows, examples: &["throughput"], by_default: ByDefault::Never },
+const PARTS: [BenchPart; 10] = [
+    BenchPart { name: "chain", rows: chain::rows, examples: &["chain", "peer"], by_default: ByDefault::Always },
+    BenchPart { name: "fan", rows: chain::fans, examples: &["chain"], by_default: ByDefault::Always },
+    BenchPart { name: "thread", rows: thread::rows, examples: &["peer"], by_default: ByDefault::Always },
+    BenchPart { name: "kill", rows: kill::rows, examples: &["peer"], by_default: ByDefault::Always },
+    BenchPart { name: "serve", rows: serve::rows, examples: &[], by_default: ByDefault::Always },
+    BenchPart { name: "durable", rows: durable::rows, examples: &["durable"], by_default: ByDefault::Always },
+    BenchPart {
+        name: "instructions",
+        rows: instructions::rows,
+        examples: &["cost", "chain"],
+        by_default: ByDefault::Long,
+    },
+    BenchPart { name: "stream", rows: stream::rows, examples: &["cost"], by_default: ByDefault::Long },
+    BenchPart { name: "operator", rows: operator::rows, examples: &["operator"], by_default: ByDefault::Long },
+    BenchPart { name: "restate", rows: restate::rows, examples: &["throughput"], by_default: ByDefault::Never },
 ];
 
 /// The packages of the examples.
@@ -118,7 +123,7 @@ struct Arguments {
 }
 
 /// A run of the benchmarks.
-pub(crate) struct Run {
+pub(crate) struct BenchRun {
     /// Fewer rounds and smaller sizes.
     quick: bool,
 }
@@ -130,7 +135,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         return Ok(());
     }
     let arguments = read(arguments)?;
-    let is_wanted = |part: &&Part| match arguments.parts.is_empty() {
+    let is_wanted = |part: &&BenchPart| match arguments.parts.is_empty() {
         true => match part.by_default {
             ByDefault::Always => true,
             ByDefault::Long => !arguments.quick,
@@ -138,9 +143,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         },
         false => arguments.parts.iter().any(|name| name == part.name),
     };
-    let parts: Vec<&Part> = PARTS.iter().filter(is_wanted).collect();
+    let parts: Vec<&BenchPart> = PARTS.iter().filter(is_wanted).collect();
     build(&parts)?;
-    let run = Run { quick: arguments.quick };
+    let run = BenchRun { quick: arguments.quick };
     let mut rows = Vec::new();
     for part in parts {
         rows.extend((part.rows)(&run).with_context(|| format!("bench {}", part.name))?);
@@ -161,7 +166,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     }
 }
 
-fn of_goal(row: &Row) -> String {
+fn of_goal(row: &BenchRow) -> String {
     format!("{} ({})", row.name.trim(), row.beside)
 }
 
@@ -181,7 +186,7 @@ fn read(words: &[&str]) -> Result<Arguments> {
 
 /// Builds the program as users install it, then the examples separately: together, the program would get the features
 /// of tests.
-fn build(parts: &[&Part]) -> Result<()> {
+fn build(parts: &[&BenchPart]) -> Result<()> {
     let release = ["build", "--release", "--quiet"];
     // This part alone does not run it.
     if parts.iter().any(|part| part.name != "restate") {
@@ -203,7 +208,7 @@ fn build(parts: &[&Part]) -> Result<()> {
     Ok(())
 }
 
-impl Run {
+impl BenchRun {
     /// Rounds in which two sides are measured in turn. The number is odd, so that the median is one of the values.
     fn rounds(&self) -> usize {
         if self.quick { 3 } else { 9 }

@@ -42,22 +42,22 @@ use crate::Service;
 use crate::tokens::{TokenError, Tokens};
 pub use body::{InPath, InQuery, JsonBody};
 pub use guard::Access;
-use limits::Limits;
+use limits::RateLimits;
 use links::Links;
 use metrics::Metrics;
 pub use options::{HttpOptions, OptionsError};
 pub(crate) use protocol::{OptionalBody, content_text};
 pub use reply::{ErrorBody, ErrorDetails, Failure, Json};
 pub use routes::description;
-pub(crate) use stream::{Events, Next};
+pub(crate) use stream::{EventStream, StreamItem};
 
 /// The state that every request needs. Clones share it.
 #[derive(Clone)]
 pub struct App {
-    inner: Arc<Inner>,
+    inner: Arc<HttpShared>,
 }
 
-struct Inner {
+struct HttpShared {
     service: Service,
     tokens: Tokens,
     options: HttpOptions,
@@ -65,7 +65,7 @@ struct Inner {
     hosts: Vec<String>,
     /// Accepted values of `Origin`.
     origins: Vec<String>,
-    limits: Limits,
+    limits: RateLimits,
     metrics: Metrics,
     links: Links,
     started: Instant,
@@ -113,12 +113,12 @@ impl HttpServer {
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;
         let (closing, is_closing) = watch::channel(false);
-        let inner = Inner {
+        let inner = HttpShared {
             service,
             tokens,
             hosts: options.hosts_at(address),
             origins: options.origins_at(address),
-            limits: Limits::new(&options),
+            limits: RateLimits::new(&options),
             metrics: Metrics::default(),
             links: Links::default(),
             started: Instant::now(),

@@ -37,10 +37,10 @@ use serde_json::{Value, json};
 
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json};
-use notes::Notes;
+use notes::ThreadNotes;
 
 /// The result of a handler.
-type Answered = Result<Json<Value>, Failure>;
+type ValueResult = Result<Json<Value>, Failure>;
 
 /// The channel's name in journals: `langgraph:NAME`.
 const CHANNEL: &str = "langgraph";
@@ -48,7 +48,7 @@ const CHANNEL: &str = "langgraph";
 /// Removes the data of a thread whose session was removed.
 pub fn forget(store: &Path, session: &str) {
     // A leftover note does no harm.
-    let _ = notes::Notes::new(store).remove(session);
+    let _ = notes::ThreadNotes::new(store).remove(session);
 }
 
 /// The routes. Notes about threads are stored in the store's folder.
@@ -83,7 +83,7 @@ pub fn routes(store: &Path) -> Router<App> {
         .route("/runs", post(runs::create_stateless))
         .route("/runs/stream", post(runs::stream_stateless))
         .route("/runs/wait", post(runs::wait_stateless))
-        .layer(Extension(Arc::new(Notes::new(store))))
+        .layer(Extension(Arc::new(ThreadNotes::new(store))))
 }
 
 async fn ok(_: Access) -> Json<Value> {

@@ -25,8 +25,8 @@ use axum::routing::post;
 use serde_json::{Value, json};
 
 use crate::http::{Access, App, Failure, Json, JsonBody};
-use crate::tokens::Role;
-use reverse::Pending;
+use crate::tokens::TokenRole;
+use reverse::OpenQuestions;
 
 /// The channel's name in journals: `mcp:NAME`.
 const CHANNEL: &str = "mcp";
@@ -47,11 +47,11 @@ const UNSUPPORTED_VERSION: i64 = -32022;
 pub fn routes() -> Router<App> {
     Router::new()
         .route("/mcp", post(receive).get(no_stream).delete(no_stream))
-        .layer(Extension(Arc::new(Pending::default())))
+        .layer(Extension(Arc::new(OpenQuestions::default())))
 }
 
 /// The client's capabilities.
-pub(super) struct Client {
+pub(super) struct ClientCapabilities {
     /// Whether it can ask its user.
     pub(super) can_elicit: bool,
 }
@@ -86,7 +86,7 @@ async fn no_stream(_: Access) -> StatusCode {
 
 async fn receive(
     State(app): State<App>,
-    Extension(pending): Extension<Arc<Pending>>,
+    Extension(pending): Extension<Arc<OpenQuestions>>,
     access: Access,
     headers: HeaderMap,
     JsonBody(message): JsonBody<Value>,
@@ -94,7 +94,7 @@ async fn receive(
     let id = message["id"].clone();
     let Some(method) = message["method"].as_str().filter(|_| message["jsonrpc"] == "2.0") else {
         // A viewer cannot decide, even if an earlier token of the same name was asked.
-        if access.needs(Role::Operator).is_ok() && pending.answer(&access.caller.name, &message) {
+        if access.needs(TokenRole::Operator).is_ok() && pending.answer(&access.caller.name, &message) {
             return Ok(StatusCode::ACCEPTED.into_response());
         }
         // Unexpected answers, and batches.
@@ -152,11 +152,16 @@ fn is_modern(method: &str, params: &Value, headers: &HeaderMap) -> bool {
 }
 
 /// Checks the request's own metadata.
-fn client_of(method: &str, params: &Value, headers: &HeaderMap, is_modern: bool) -> Result<Client, RpcError> {
+fn client_of(
+    method: &str,
+    params: &Value,
+    headers: &HeaderMap,
+    is_modern: bool,
+) -> Result<ClientCapabilities, RpcError> {
     let requested = header(headers, "mcp-protocol-version");
     if !is_modern {
         return match requested.is_none_or(|version| HANDSHAKE.contains(&version)) || method == "initialize" {
-            true => Ok(Client { can_elicit: reverse::can_elicit(header(headers, "mcp-session-id")) }),
+            true => Ok(ClientCapabilities { can_elicit: reverse::can_elicit(header(headers, "mcp-session-id")) }),
             false => Err(unsupported(requested.unwrap_or_default())),
         };
     }
@@ -176,7 +181,7 @@ fn client_of(method: &str, params: &Value, headers: &HeaderMap, is_modern: bool)
     if method == "tools/call" && header(headers, "mcp-name") != params["name"].as_str() {
         return Err(RpcError::new(HEADER_MISMATCH, "`Mcp-Name` must be the name of the tool"));
     }
-    Ok(Client { can_elicit: has_form(&meta[CAPABILITIES_KEY]["elicitation"]) })
+    Ok(ClientCapabilities { can_elicit: has_form(&meta[CAPABILITIES_KEY]["elicitation"]) })
 }
 
 /// Whether a client can show a form, which is the default mode.
@@ -191,7 +196,13 @@ fn unsupported(version: &str) -> RpcError {
     RpcError { data, ..RpcError::new(UNSUPPORTED_VERSION, "this protocol version is not supported") }
 }
 
-async fn answer(app: &App, access: &Access, method: &str, params: &Value, client: &Client) -> Result<Value, RpcError> {
+async fn answer(
+    app: &App,
+    access: &Access,
+    method: &str,
+    params: &Value,
+    client: &ClientCapabilities,
+) -> Result<Value, RpcError> {
     let capabilities = json!({"tools": {}});
     let server = json!({"name": "obelus", "version": env!("CARGO_PKG_VERSION")});
     let about = "Agents that work under human control. Talk to one; when it asks, a person decides.";

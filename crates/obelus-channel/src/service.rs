@@ -57,7 +57,7 @@ pub use changes::Changes;
 pub(crate) use past::event_value;
 pub use restore::RestoredSessions;
 #[cfg(feature = "http")]
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::SessionSnapshot;
 #[cfg(feature = "http")]
 pub(crate) use step_words::StepWords;
 #[cfg(any(feature = "http", feature = "telegram"))]

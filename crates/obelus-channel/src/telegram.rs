@@ -39,7 +39,7 @@ use crate::Service;
 use crate::types::QuestionRow;
 use api::{ApiError, Backoff, BotApi};
 pub use config::{ConfigError, TelegramConfig};
-use pace::Pace;
+use pace::ChatPace;
 use state::{BotStateFile, Card};
 
 /// The channel in the names of senders.
@@ -55,11 +55,11 @@ pub struct Telegram {
     service: Service,
     config: TelegramConfig,
     folder: PathBuf,
-    tell: Tell,
+    tell: TellOperator,
 }
 
 /// Reports problems to the server's operator.
-type Tell = Box<dyn Fn(&str) + Send + Sync>;
+type TellOperator = Box<dyn Fn(&str) + Send + Sync>;
 
 impl Telegram {
     /// A bot for a service. Its data are stored in the folder; `tell` gets its problems.
@@ -122,7 +122,7 @@ impl Telegram {
             username,
             state_file,
             tell,
-            pace: Pace::default(),
+            pace: ChatPace::default(),
             memory: Mutex::default(),
             tasks: Mutex::default(),
         }))
@@ -147,16 +147,16 @@ struct Bot {
     id: i64,
     username: String,
     state_file: BotStateFile,
-    pace: Pace,
-    tell: Tell,
-    memory: Mutex<Memory>,
+    pace: ChatPace,
+    tell: TellOperator,
+    memory: Mutex<BotMemory>,
     /// Tasks beside the polling. They end with the bot.
     tasks: Mutex<JoinSet<()>>,
 }
 
 /// Data that need not survive a restart.
 #[derive(Default)]
-struct Memory {
+struct BotMemory {
     /// The names of allowed users.
     names: HashMap<i64, String>,
     /// Tokens of cards whose answer is in progress.
@@ -168,7 +168,7 @@ struct Memory {
 }
 
 impl Bot {
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn memory(&self) -> MutexGuard<'_, BotMemory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -32,7 +32,7 @@ const LARGEST: u64 = 1 << 20;
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "http", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "http", schema(as = RoleName))]
-pub enum Role {
+pub enum TokenRole {
     /// To look.
     Viewer,
     /// To talk, and to answer questions.
@@ -41,13 +41,13 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
+impl TokenRole {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Role::Viewer => "viewer",
-            Role::Operator => "operator",
-            Role::Admin => "admin",
+            TokenRole::Viewer => "viewer",
+            TokenRole::Operator => "operator",
+            TokenRole::Admin => "admin",
         }
     }
 }
@@ -58,7 +58,7 @@ pub struct TokenEntry {
     /// Its owner's name. Answers are recorded under it.
     pub name: String,
     /// Its role.
-    pub role: Role,
+    pub role: TokenRole,
     /// When it was made.
     pub created: String,
     /// The SHA-256 of the token, in hexadecimal digits.
@@ -71,7 +71,7 @@ pub struct Caller {
     /// The name of the token.
     pub name: String,
     /// Its role.
-    pub role: Role,
+    pub role: TokenRole,
     /// The SHA-256 of the token.
     hash: String,
 }
@@ -112,10 +112,10 @@ pub enum TokenError {
 /// The tokens of a store. The file is reread when it has changed.
 pub struct Tokens {
     file: PathBuf,
-    read: Mutex<Read>,
+    read: Mutex<CachedTokens>,
 }
 
-struct Read {
+struct CachedTokens {
     /// The file's modification time, inode and mode.
     seen: Option<(SystemTime, u64, u32)>,
     entries: Arc<[TokenEntry]>,
@@ -124,7 +124,7 @@ struct Read {
 impl Tokens {
     /// The tokens in a store's folder.
     pub fn in_folder(folder: &Path) -> Self {
-        Self { file: folder.join(TOKENS_FILE), read: Mutex::new(Read { seen: None, entries: Arc::new([]) }) }
+        Self { file: folder.join(TOKENS_FILE), read: Mutex::new(CachedTokens { seen: None, entries: Arc::new([]) }) }
     }
 
     /// All tokens, by name.
@@ -133,7 +133,7 @@ impl Tokens {
     }
 
     /// Creates a token and stores its hash. The token cannot be read later.
-    pub fn add(&self, name: &str, role: Role) -> Result<Secret, TokenError> {
+    pub fn add(&self, name: &str, role: TokenRole) -> Result<Secret, TokenError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
             return Err(TokenError::BadName(name.to_owned()));
@@ -143,7 +143,7 @@ impl Tokens {
         Ok(token)
     }
 
-    fn insert(&self, name: &str, role: Role, token: &Secret) -> Result<(), TokenError> {
+    fn insert(&self, name: &str, role: TokenRole, token: &Secret) -> Result<(), TokenError> {
         let _one = self.lock()?;
         let mut entries = self.list()?;
         if entries.iter().any(|entry| entry.name == name) {
@@ -175,7 +175,7 @@ impl Tokens {
         // A token that is in no file would be useless, so the file is written first.
         let token = drawn("obelus_")?;
         write_private(file, format!("{}\n", token.expose()).as_bytes())?;
-        self.insert(LOCAL, Role::Admin, &token)?;
+        self.insert(LOCAL, TokenRole::Admin, &token)?;
         Ok(true)
     }
 
@@ -213,7 +213,7 @@ impl Tokens {
         let seen = fs::metadata(&self.file).and_then(look).ok();
         if seen.is_none() || read.seen != seen {
             // An unreadable file permits nothing.
-            *read = Read { seen, entries: read_entries(&self.file).unwrap_or_default().into() };
+            *read = CachedTokens { seen, entries: read_entries(&self.file).unwrap_or_default().into() };
         }
         Arc::clone(&read.entries)
     }
@@ -311,16 +311,17 @@ mod tests {
     fn a_token_is_valid_until_removed_and_stored_as_a_hash() {
         let folder = folder("known");
         let tokens = Tokens::in_folder(&folder);
-        let (anna, boris) = (tokens.add("anna", Role::Operator).unwrap(), tokens.add("boris", Role::Viewer).unwrap());
+        let (anna, boris) =
+            (tokens.add("anna", TokenRole::Operator).unwrap(), tokens.add("boris", TokenRole::Viewer).unwrap());
         let caller = tokens.caller(anna.expose()).unwrap();
-        assert_eq!((caller.by("api").as_str(), caller.role), ("api:anna", Role::Operator));
+        assert_eq!((caller.by("api").as_str(), caller.role), ("api:anna", TokenRole::Operator));
         assert_eq!(tokens.caller(boris.expose()).unwrap().name, "boris");
         assert_eq!(tokens.caller("obelus_other"), None);
         assert_eq!(tokens.caller(""), None);
         let text = fs::read_to_string(folder.join(TOKENS_FILE)).unwrap();
         assert!(!text.contains(anna.expose()) && text.contains("anna"));
-        assert!(matches!(tokens.add("anna", Role::Admin), Err(TokenError::Exists(_))));
-        assert!(matches!(tokens.add("../x", Role::Admin), Err(TokenError::BadName(_))));
+        assert!(matches!(tokens.add("anna", TokenRole::Admin), Err(TokenError::Exists(_))));
+        assert!(matches!(tokens.add("../x", TokenRole::Admin), Err(TokenError::BadName(_))));
         tokens.remove("anna").unwrap();
         assert_eq!(tokens.caller(anna.expose()), None, "the file is read again");
         assert!(matches!(tokens.remove("anna"), Err(TokenError::Unknown(_))));
@@ -335,7 +336,7 @@ mod tests {
         let mode = |file: &Path| fs::metadata(file).unwrap().mode() & 0o777;
         assert_eq!((mode(&first), mode(&folder.join(TOKENS_FILE))), (0o600, 0o600));
         let token = fs::read_to_string(&first).unwrap();
-        assert_eq!(tokens.caller(token.trim()).unwrap().role, Role::Admin);
+        assert_eq!(tokens.caller(token.trim()).unwrap().role, TokenRole::Admin);
         fs::set_permissions(folder.join(TOKENS_FILE), fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(tokens.list(), Err(TokenError::Open(_))));
         assert_eq!(tokens.caller(token.trim()), None, "the mode is looked at each time");
@@ -358,13 +359,13 @@ mod tests {
         let folder = folder("at-once");
         let tokens = Tokens::in_folder(&folder);
         for n in 0..8 {
-            tokens.add(&format!("old{n}"), Role::Admin).unwrap();
+            tokens.add(&format!("old{n}"), TokenRole::Admin).unwrap();
         }
         std::thread::scope(|scope| {
             for n in 0..8 {
                 let folder = &folder;
                 scope.spawn(move || Tokens::in_folder(folder).remove(&format!("old{n}")).unwrap());
-                scope.spawn(move || Tokens::in_folder(folder).add(&format!("new{n}"), Role::Viewer).unwrap());
+                scope.spawn(move || Tokens::in_folder(folder).add(&format!("new{n}"), TokenRole::Viewer).unwrap());
             }
         });
         let names: Vec<String> = tokens.list().unwrap().into_iter().map(|entry| entry.name).collect();
@@ -374,15 +375,15 @@ mod tests {
     #[test]
     fn removing_a_token_revokes_access_of_connected_clients() {
         let tokens = Tokens::in_folder(&folder("still"));
-        let caller = tokens.caller(tokens.add("anna", Role::Operator).unwrap().expose()).unwrap();
+        let caller = tokens.caller(tokens.add("anna", TokenRole::Operator).unwrap().expose()).unwrap();
         assert!(tokens.still_permits(&caller));
         tokens.remove("anna").unwrap();
-        tokens.add("anna", Role::Operator).unwrap();
+        tokens.add("anna", TokenRole::Operator).unwrap();
         assert!(!tokens.still_permits(&caller), "another token of the same name");
     }
 
     #[test]
     fn a_role_includes_the_rights_of_lower_roles() {
-        assert!(Role::Admin > Role::Operator && Role::Operator > Role::Viewer);
+        assert!(TokenRole::Admin > TokenRole::Operator && TokenRole::Operator > TokenRole::Viewer);
     }
 }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use cpu_time::ProcessTime;
 use obelus_connect::activity::bind_into;
-use obelus_connect::browser::Section;
+use obelus_connect::browser::BrowserSection;
 use obelus_connect::mcp::{Server, Servers};
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Context;
@@ -44,7 +44,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         // The default browser section, as for an agent's file without one.
-        let section = Section::parse(&Map::new(), folder).expect("nothing is wrong with nothing");
+        let section = BrowserSection::parse(&Map::new(), folder).expect("nothing is wrong with nothing");
         let (section, _outputs) = section.servers(&Map::new()).expect("a browser and its server");
         let servers = Servers::parse(&section, folder).expect("a good section");
         let server = servers.get("browser").expect("it was named");

@@ -23,7 +23,7 @@
 )]
 
 mod binding;
-pub(crate) use binding::Fields;
+pub(crate) use binding::BindingFields;
 #[cfg(feature = "mcp")]
 pub use binding::bind_with;
 pub use binding::{BindingError, bind, bind_into};

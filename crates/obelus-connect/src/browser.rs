@@ -71,11 +71,11 @@ use tokio::sync::Mutex;
 
 use crate::activity::BindingError;
 use crate::mcp::{Server, Servers};
-use activities::{Part, Step};
+use activities::{BrowserActivity, OperatorPart};
 use aim::HeldByElement;
 use answer::Modal;
 use difference::{Numbers, ShownPage};
-use page::{Failed, PageQuery, PageReply, Reply};
+use page::{Failed, PageQuery, PageReply, QueryReply};
 use picture_folder::PictureFolder;
 use profile::ProfileFile;
 use secrets::Secrets;
@@ -83,7 +83,7 @@ use secrets::Secrets;
 pub use find::{BrowserParts, MissingPart, PLAYWRIGHT_MCP, find};
 pub use judge::Class;
 pub use launch::OutputFolder;
-pub use section::Section;
+pub use section::BrowserSection;
 pub use sites::Sites;
 pub use snapshot::{Element, PageSnapshot, is_id};
 
@@ -91,8 +91,8 @@ pub use snapshot::{Element, PageSnapshot, is_id};
 pub struct Browser {
     /// Its server, or why there is none.
     server: Result<Arc<Server>, String>,
-    section: Section,
-    memory: Mutex<Memory>,
+    section: BrowserSection,
+    memory: Mutex<BrowserMemory>,
 }
 
 impl std::fmt::Debug for Browser {
@@ -102,7 +102,7 @@ impl std::fmt::Debug for Browser {
 }
 
 /// The state between steps. It is not stored.
-struct Memory {
+struct BrowserMemory {
     /// The page as it was observed; none after an action.
     seen: Option<ObservedPage>,
     /// The current address, in full.
@@ -120,7 +120,7 @@ struct Memory {
     /// The last observation, and how many before it were equal.
     last: Option<(String, u32)>,
     /// The page as it was last shown.
-    shown: Option<Shown>,
+    shown: Option<ShownObservation>,
     /// Whether the model still sees that page, so that changes are enough.
     is_base_shown: bool,
     /// The ids that are shown.
@@ -134,7 +134,7 @@ struct Memory {
     notes: PageNotes,
 }
 
-impl Memory {
+impl BrowserMemory {
     /// Stores full addresses, for people who are asked about them.
     fn note_addresses<'a>(&mut self, addresses: impl IntoIterator<Item = &'a str>, secrets: &Secrets) {
         let mut is_new = false;
@@ -178,7 +178,7 @@ struct ObservedPage {
 }
 
 /// A page as it was shown.
-struct Shown {
+struct ShownObservation {
     address: String,
     /// As Playwright wrote it.
     text: String,
@@ -187,7 +187,7 @@ struct Shown {
     whole: String,
 }
 
-impl Shown {
+impl ShownObservation {
     /// Whether it is the session's latest observation.
     fn lies_in(&self, slot: &ObservationSlot) -> bool {
         slot.latest().is_some_and(|latest| latest.text == self.whole)
@@ -198,7 +198,7 @@ impl Browser {
     /// The browser that the section describes, on one of these servers. Pictures go to the section's folder, or else
     /// to `picture_folder`; cookies and stored site data to the folder `profile`. Nothing is started.
     pub fn new(
-        section: Section,
+        section: BrowserSection,
         servers: &Servers,
         shots: PathBuf,
         profile: Option<&Path>,
@@ -211,12 +211,17 @@ impl Browser {
     }
 
     /// A missing browser: every call fails with this reason.
-    pub fn missing(section: Section, why: impl Into<String>) -> Arc<Self> {
+    pub fn missing(section: BrowserSection, why: impl Into<String>) -> Arc<Self> {
         Self::with(section, Err(why.into()), PathBuf::new(), ProfileFile::default())
     }
 
-    fn with(section: Section, server: Result<Arc<Server>, String>, shots: PathBuf, keeper: ProfileFile) -> Arc<Self> {
-        let memory = Memory {
+    fn with(
+        section: BrowserSection,
+        server: Result<Arc<Server>, String>,
+        shots: PathBuf,
+        keeper: ProfileFile,
+    ) -> Arc<Self> {
+        let memory = BrowserMemory {
             seen: None,
             address: None,
             reborn: false,
@@ -247,7 +252,7 @@ impl Browser {
         mcp: &Map<String, Value>,
         base: &Path,
     ) -> Result<Arc<Self>, BindingError> {
-        let section = Section::parse(section, base)?;
+        let section = BrowserSection::parse(section, base)?;
         let mut mcp = mcp.clone();
         mcp.entry(section.server.clone()).or_insert_with(|| json!({"command": ["playwright-mcp"]}));
         Self::new(section, &Servers::parse(&mcp, base)?, base.to_owned(), None)
@@ -257,25 +262,25 @@ impl Browser {
     /// of action and may share one activity.
     pub fn bind_one(self: &Arc<Self>, activities: &mut Activities, name: &str, part: &str) -> Result<(), BindingError> {
         let part = match part {
-            "observe" => Part::Observe,
-            "aim" => Part::Aim,
-            "act" => Part::Act,
+            "observe" => OperatorPart::Observe,
+            "aim" => OperatorPart::Aim,
+            "act" => OperatorPart::Act,
             other => {
                 let problem = format!("`{other}` is no part of a browser; there are observe, aim and act");
                 return Err(BindingError { binding: name.to_owned(), field: "`operator`".to_owned(), problem });
             }
         };
-        activities.add(name, Step { browser: Arc::clone(self), part });
+        activities.add(name, BrowserActivity { browser: Arc::clone(self), part });
         Ok(())
     }
 
     /// Adds all activities of the browser under their usual names.
     pub fn bind_into(self: &Arc<Self>, activities: &mut Activities) {
-        let step = |part| Step { browser: Arc::clone(self), part };
-        activities.add("observe", step(Part::Observe));
-        activities.add("aim", step(Part::Aim));
+        let step = |part| BrowserActivity { browser: Arc::clone(self), part };
+        activities.add("observe", step(OperatorPart::Observe));
+        activities.add("aim", step(OperatorPart::Aim));
         for class in Class::ALL {
-            activities.add(class.name(), step(Part::Act));
+            activities.add(class.name(), step(OperatorPart::Act));
         }
     }
 
@@ -312,19 +317,19 @@ impl Browser {
         names: impl IntoIterator<Item = &'a str>,
     ) {
         for name in names.into_iter().filter(|name| self.owns(name)) {
-            activities.add(name, Step { browser: Arc::clone(self), part: Part::Direct });
+            activities.add(name, BrowserActivity { browser: Arc::clone(self), part: OperatorPart::Direct });
         }
     }
 
     /// Sends a query to the page and updates the current address.
-    async fn ask(&self, memory: &mut Memory, ask: PageQuery) -> Result<Reply, Failed> {
+    async fn ask(&self, memory: &mut BrowserMemory, ask: PageQuery) -> Result<QueryReply, Failed> {
         let (server, rules) = (self.server()?, &self.section.rules);
         let mut reply = page::ask(server, &memory.sites, rules, ask.clone()).await?;
         // A browser that has ended answers once more, without tabs; the next call starts another.
-        if matches!(&reply, Reply::PageReply(told) if told.tabs.is_empty()) {
+        if matches!(&reply, QueryReply::PageReply(told) if told.tabs.is_empty()) {
             reply = page::ask(server, &memory.sites, rules, ask).await?;
         }
-        if let Reply::PageReply(told) = &mut reply {
+        if let QueryReply::PageReply(told) = &mut reply {
             // Requests are shown and stored: secrets become names, and long texts are cut.
             let held = told.held.iter_mut().map(|held| &mut held.request);
             for value in held.chain(&mut told.sent).flat_map(|request| request.fields.values_mut()) {
@@ -353,7 +358,7 @@ impl Browser {
     }
 
     /// Restores the profile in a restarted browser, and stores the current one.
-    async fn keep_profile(&self, told: &PageReply, memory: &mut Memory) -> Result<(), Failed> {
+    async fn keep_profile(&self, told: &PageReply, memory: &mut BrowserMemory) -> Result<(), Failed> {
         if told.fresh && !memory.keeper.profile.is_empty() {
             let ask = PageQuery { restore: Some(memory.keeper.profile.clone()), ..PageQuery::default() };
             page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
@@ -368,10 +373,10 @@ impl Browser {
     }
 
     /// Makes sure that the guard is active before an action.
-    async fn guarded(&self, memory: &mut Memory) -> Result<(), Failed> {
+    async fn guarded(&self, memory: &mut BrowserMemory) -> Result<(), Failed> {
         match self.ask(memory, PageQuery { take: true, ..PageQuery::default() }).await? {
-            Reply::PageReply(_) => Ok(()),
-            Reply::Dialog(_) => Err(Failed::new("dialog_open", "a dialog is open: observe first")),
+            QueryReply::PageReply(_) => Ok(()),
+            QueryReply::Dialog(_) => Err(Failed::new("dialog_open", "a dialog is open: observe first")),
         }
     }
 }

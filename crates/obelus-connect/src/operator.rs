@@ -16,15 +16,15 @@ use obelus_runtime::Activities;
 
 pub use record::{Recording, Refusal, record};
 
-use crate::activity::{BindingError, Fields};
+use crate::activity::{BindingError, BindingFields};
 
 /// The values of `operator` in a binding.
 const PARTS: [&str; 4] = ["record", "observe", "aim", "act"];
 
 /// Binds one part of an operator.
-pub(crate) fn bind(activities: &mut Activities, name: &str, fields: &Fields<'_>) -> Result<(), BindingError> {
+pub(crate) fn bind(activities: &mut Activities, name: &str, fields: &BindingFields<'_>) -> Result<(), BindingError> {
     match fields.text("operator")? {
-        Some("record") => drop(activities.add(name, record::Record::default())),
+        Some("record") => drop(activities.add(name, record::RecordActivity::default())),
         Some("observe") => drop(activities.add(name, no_browser::Observe)),
         Some("aim") => drop(activities.add(name, no_browser::Aim)),
         Some("act") => drop(activities.add(name, no_browser::Act)),

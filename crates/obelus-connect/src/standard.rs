@@ -32,7 +32,7 @@ pub struct StandardConnector {
     /// The folder for logins to MCP servers.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers have logins"))]
     logins: Option<PathBuf>,
-    notices: Option<Notices>,
+    notices: Option<NoticeListener>,
     /// The language for people, if it is not the agent's.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     language: Option<Language>,
@@ -59,7 +59,7 @@ pub enum Notice<'a> {
 }
 
 /// Receives notices.
-type Notices = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
+type NoticeListener = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
 
 impl StandardConnector {
     /// A connector without stored logins and notices.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Timeouts};
+use obelus_connect::model::openai::{OpenAi, OpenAiOptions, ServerAccess, Timeouts};
 use obelus_kernel::session::TurnEnd;
 use obelus_runtime::Secret;
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ fn model(mock: &Mock, key: &str, chaos: Option<&str>) -> Arc<OpenAi> {
         retries: 0,
         ..OpenAiOptions::named("gpt-5-thinking")
     };
-    Arc::new(OpenAi::new(options, Access::new(Some(&mock.base), Some(Secret::new(key)))))
+    Arc::new(OpenAi::new(options, ServerAccess::new(Some(&mock.base), Some(Secret::new(key)))))
 }
 
 #[tokio::test]

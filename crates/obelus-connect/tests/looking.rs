@@ -9,7 +9,7 @@ mod stream;
 
 use std::path::PathBuf;
 
-use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions};
+use obelus_connect::model::openai::{OpenAi, OpenAiOptions, ServerAccess};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Reply, Settings, TurnEnd};
 use obelus_runtime::{Activities, Connections, SessionSpec};
@@ -50,7 +50,7 @@ async fn open(server: &Model, options: OpenAiOptions, shot: &Shot) -> Live {
     let look = json!({"x-effect": "read", "x-keep": "digest", "properties": {}});
     let context = Context::from_value(json!([{"type": "tool", "tool": {"look": look}}])).unwrap();
     let settings = Settings { mode: Mode::Full, persistent: true, ..Settings::default() };
-    let model = OpenAi::new(options, Access::new(Some(&server.base), None));
+    let model = OpenAi::new(options, ServerAccess::new(Some(&server.base), None));
     let spec = SessionSpec { context, settings, ..SessionSpec::default() };
     Live::new(Connections::new(activities).with_model(model), spec).await
 }

@@ -9,7 +9,7 @@ mod stream;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Price, Structured, Timeouts};
+use obelus_connect::model::openai::{OpenAi, OpenAiOptions, Price, ServerAccess, Structured, Timeouts};
 use obelus_kernel::session::{Money, TurnEnd};
 use obelus_runtime::{EventBody, Secret, Used};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn hasty() -> OpenAiOptions {
 }
 
 fn model(server: &Model, options: OpenAiOptions) -> Arc<OpenAi> {
-    let access = Access::new(Some(&server.base), Some(Secret::new("sk-s3cr3t")));
+    let access = ServerAccess::new(Some(&server.base), Some(Secret::new("sk-s3cr3t")));
     Arc::new(OpenAi::new(options, access))
 }
 
@@ -280,10 +280,10 @@ async fn an_unreachable_server_and_a_missing_key_end_in_the_degraded_answer() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
-    let access = Access::new(Some(&base), None);
+    let access = ServerAccess::new(Some(&base), None);
     let live = common::live(Arc::new(OpenAi::new(hasty(), access)), false).await;
     assert_eq!(say(&live, "a").await.reason.unwrap().code, "unreachable");
-    let live = common::live(Arc::new(OpenAi::new(hasty(), Access::new(None, None))), false).await;
+    let live = common::live(Arc::new(OpenAi::new(hasty(), ServerAccess::new(None, None))), false).await;
     let reason = say(&live, "a").await.reason.unwrap();
     assert!(reason.code == "no_key" && reason.message.contains("OPENAI_API_KEY"));
 }

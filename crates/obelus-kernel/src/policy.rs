@@ -43,6 +43,6 @@ use obelus_notebook::grounding;
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
 pub use reason::Reason;
-pub use rules::{Examples, Policy, Rule as PolicyRule};
+pub use rules::{Examples, Policy, PolicyRule};
 pub use simulate::simulate;
 pub use why::{CallParam, ValueWrite, Why, Writer, why};

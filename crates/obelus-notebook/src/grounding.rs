@@ -143,7 +143,7 @@ impl fmt::Display for Grounded {
 }
 
 /// A text with references.
-struct Text<'c> {
+struct ResolvedText<'c> {
     resolved: String,
     parts: &'c [TextPart],
 }
@@ -245,7 +245,7 @@ impl Grounding<'_> {
         callee: Callee<'_>,
         path: &str,
         value: &Value,
-        texts: &[Text<'_>],
+        texts: &[ResolvedText<'_>],
         found: &mut Vec<Grounded>,
     ) -> bool {
         let mut is_grounded = true;
@@ -275,13 +275,13 @@ impl Grounding<'_> {
     }
 
     /// The texts with references in a call, with the references resolved.
-    fn texts_of<'c>(&self, call: &'c Call) -> Vec<Text<'c>> {
+    fn texts_of<'c>(&self, call: &'c Call) -> Vec<ResolvedText<'c>> {
         let mut texts = Vec::new();
         for (_, template) in &call.params {
             template.each_text(&mut |template, parts| {
                 let resolved = template.resolve(&|path| self.context.read(path, self.instance));
                 if let Ok(Value::String(resolved)) = resolved {
-                    texts.push(Text { resolved, parts });
+                    texts.push(ResolvedText { resolved, parts });
                 }
             });
         }

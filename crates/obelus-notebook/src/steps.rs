@@ -244,7 +244,7 @@ pub struct CallNode {
 #[serde(deny_unknown_fields)]
 pub struct AskNode {
     /// The text for the person.
-    pub question: Words,
+    pub question: StepText,
     /// The schema of the answer.
     #[serde(default)]
     pub schema: Option<Value>,
@@ -258,13 +258,13 @@ pub struct EndNode {
     pub name: String,
     /// The text of the reply.
     #[serde(default)]
-    pub reply: Option<Words>,
+    pub reply: Option<StepText>,
 }
 
 /// A text: plain, by reference, or computed by a filter.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Words {
+#[serde(untagged, expecting = "data did not match any variant of untagged enum Words")]
+pub enum StepText {
     /// Plain text, or a reference if it begins with `†`.
     Text(String),
     /// Computed from the folded kinds.

@@ -90,10 +90,10 @@ impl From<ClusterError> for StoreError {
 /// A Restate cluster: the ingress and the admin API of one or several nodes. Clones share it.
 #[derive(Clone)]
 pub struct Cluster {
-    inner: Arc<Inner>,
+    inner: Arc<RestateShared>,
 }
 
-struct Inner {
+struct RestateShared {
     http: reqwest::Client,
     ingress: Addresses,
     admin: Addresses,
@@ -128,7 +128,7 @@ impl Addresses {
 }
 
 /// A request, which may be repeated.
-struct Call {
+struct RestateRequest {
     path: String,
     /// Without a body it is a GET.
     body: Option<Bytes>,
@@ -136,7 +136,7 @@ struct Call {
     key: Option<String>,
 }
 
-impl Drop for Inner {
+impl Drop for RestateShared {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -170,7 +170,7 @@ impl Cluster {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| unusable(error.to_string()))?;
         let handle = runtime.handle().clone();
-        Ok(Self { inner: Arc::new(Inner { http, ingress, admin, patience, handle, runtime: Some(runtime) }) })
+        Ok(Self { inner: Arc::new(RestateShared { http, ingress, admin, patience, handle, runtime: Some(runtime) }) })
     }
 
     /// The address of the current ingress.
@@ -193,7 +193,7 @@ impl Cluster {
         let body = serde_json::to_vec(argument).map_err(|error| ClusterError::Unreadable(error.to_string()))?;
         let path = format!("/{}/{session}/{handler}", crate::wire::SESSION);
         let key = Some(uuid::Uuid::now_v7().simple().to_string());
-        self.send(true, Call { path, body: Some(body.into()), key }).await
+        self.send(true, RestateRequest { path, body: Some(body.into()), key }).await
     }
 
     /// The rows of a query.
@@ -203,7 +203,7 @@ impl Cluster {
             rows: Vec<Map<String, Value>>,
         }
         let body = json!({"query": sql}).to_string();
-        let call = Call { path: "/query".to_owned(), body: Some(body.into()), key: None };
+        let call = RestateRequest { path: "/query".to_owned(), body: Some(body.into()), key: None };
         let rows: Rows = self.send(false, call).await?;
         Ok(rows.rows)
     }
@@ -211,7 +211,7 @@ impl Cluster {
     /// Registers a worker. The cluster asks it for its handlers. Not retried.
     pub(crate) async fn register(&self, uri: &str) -> Result<(), ClusterError> {
         let body = json!({"uri": uri, "force": true}).to_string();
-        let call = Call { path: "/deployments".to_owned(), body: Some(body.into()), key: None };
+        let call = RestateRequest { path: "/deployments".to_owned(), body: Some(body.into()), key: None };
         match self.try_nodes(&self.inner.admin, &call).await {
             // The code for a deployment that does not answer.
             Err(ClusterError::Status { text, .. }) if text.contains("META0003") => {
@@ -227,7 +227,7 @@ impl Cluster {
         struct All {
             deployments: Vec<Deployment>,
         }
-        let call = Call { path: "/deployments".to_owned(), body: None, key: None };
+        let call = RestateRequest { path: "/deployments".to_owned(), body: None, key: None };
         let bytes = self.try_nodes(&self.inner.admin, &call).await?;
         let all: All = serde_json::from_slice(&bytes).map_err(|error| ClusterError::Unreadable(error.to_string()))?;
         Ok(all.deployments)
@@ -235,7 +235,7 @@ impl Cluster {
 
     /// Checks that the addresses are those of an ingress. Not retried.
     pub(crate) async fn check_ingress(&self) -> Result<(), ClusterError> {
-        let call = Call { path: "/restate/health".to_owned(), body: None, key: None };
+        let call = RestateRequest { path: "/restate/health".to_owned(), body: None, key: None };
         match self.try_nodes(&self.inner.ingress, &call).await {
             Err(ClusterError::Status { address, status: 404, .. }) => Err(ClusterError::NotIngress(address)),
             answered => answered.map(drop),
@@ -243,7 +243,7 @@ impl Cluster {
     }
 
     /// Asks the nodes one after another until one answers.
-    async fn try_nodes(&self, addresses: &Addresses, call: &Call) -> Result<Bytes, ClusterError> {
+    async fn try_nodes(&self, addresses: &Addresses, call: &RestateRequest) -> Result<Bytes, ClusterError> {
         let mut answered = self.try_once(addresses.current(), call).await;
         for _ in 1..addresses.all.len() {
             if !matches!(answered, Err(ClusterError::Unreachable(..) | ClusterError::NoAnswer(..))) {
@@ -279,13 +279,17 @@ impl Cluster {
         done.map_err(|error| ClusterError::Unreadable(error.to_string()))?
     }
 
-    async fn send<T: DeserializeOwned + Send + 'static>(&self, ingress: bool, call: Call) -> Result<T, ClusterError> {
+    async fn send<T: DeserializeOwned + Send + 'static>(
+        &self,
+        ingress: bool,
+        call: RestateRequest,
+    ) -> Result<T, ClusterError> {
         let cluster = self.clone();
         let bytes = self.apart(async move { cluster.try_until_answered(ingress, &call).await }).await?;
         serde_json::from_slice(&bytes).map_err(|error| ClusterError::Unreadable(error.to_string()))
     }
 
-    async fn try_until_answered(&self, ingress: bool, call: &Call) -> Result<Bytes, ClusterError> {
+    async fn try_until_answered(&self, ingress: bool, call: &RestateRequest) -> Result<Bytes, ClusterError> {
         let began = Instant::now();
         let mut pause = Duration::from_millis(50);
         let addresses = if ingress { &self.inner.ingress } else { &self.inner.admin };
@@ -316,7 +320,7 @@ impl Cluster {
         }
     }
 
-    async fn try_once(&self, address: &str, call: &Call) -> Result<Bytes, ClusterError> {
+    async fn try_once(&self, address: &str, call: &RestateRequest) -> Result<Bytes, ClusterError> {
         let failed = |error: reqwest::Error| {
             let (address, is_connect) = (address.to_owned(), error.is_connect());
             let why = causes(&error.without_url());

@@ -18,7 +18,7 @@ use restate_sdk::prelude::*;
 
 use crate::live::{LiveError, Sessions};
 use crate::running::RunningEffects;
-use crate::wire::{Effect, Envelope, SESSION};
+use crate::wire::{EffectTask, Envelope, SESSION};
 
 /// How often a long effect checks whether its turn was stopped elsewhere: at first, and at most.
 const LOOK: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
@@ -42,7 +42,7 @@ pub(crate) struct EffectService {
 impl EffectService {
     /// Carries out an effect, and gives the session its outcome.
     #[handler]
-    async fn perform(&self, ctx: Context<'_>, effect: Json<Effect>) -> HandlerResult<()> {
+    async fn perform(&self, ctx: Context<'_>, effect: Json<EffectTask>) -> HandlerResult<()> {
         let effect = effect.into_inner();
         let Some(_running) = self.running.begin() else { return Err("this worker ends: another one continues".into()) };
         // If this fails it is retried: nothing has begun yet.
@@ -64,7 +64,7 @@ impl EffectService {
 }
 
 /// The work of an effect, from its session.
-enum Job {
+enum EffectWork {
     Call(Box<Start>),
     Ask(RequestId, Box<Prompt>),
     Load(CallId, String, PathBuf),
@@ -72,35 +72,40 @@ enum Job {
 
 impl EffectService {
     /// The input for the session; none if the task is no longer waited for.
-    async fn outcome(&self, effect: &Effect, job: Option<(Job, Arc<Connections>)>, in_doubt: bool) -> Option<Envelope> {
+    async fn outcome(
+        &self,
+        effect: &EffectTask,
+        job: Option<(EffectWork, Arc<Connections>)>,
+        in_doubt: bool,
+    ) -> Option<Envelope> {
         let (job, connections) = job?;
         let stopped = self.stopped(effect);
         let inputs = match job {
-            Job::Call(start) if in_doubt => vec![reconcile_call(&connections, *start).await],
-            Job::Call(start) => vec![run_call(&connections, *start, stopped).await],
-            Job::Ask(id, prompt) => ask_whole(&connections, id, *prompt, stopped).await,
-            Job::Load(id, path, folder) => vec![load_request(&connections, folder, id, path).await],
+            EffectWork::Call(start) if in_doubt => vec![reconcile_call(&connections, *start).await],
+            EffectWork::Call(start) => vec![run_call(&connections, *start, stopped).await],
+            EffectWork::Ask(id, prompt) => ask_whole(&connections, id, *prompt, stopped).await,
+            EffectWork::Load(id, path, folder) => vec![load_request(&connections, folder, id, path).await],
         };
         Some(Envelope { at: (self.clock)(), inputs, id: None, of: Some(effect.task.clone()) })
     }
 
-    async fn job(&self, effect: &Effect) -> Result<Option<(Job, Arc<Connections>)>, LiveError> {
+    async fn job(&self, effect: &EffectTask) -> Result<Option<(EffectWork, Arc<Connections>)>, LiveError> {
         let place = self.sessions.after(&effect.session, &effect.task.key, effect.seq).await?;
         let Some(live) = place.as_ref().and_then(|place| place.as_ref()) else { return Ok(None) };
         let job = match live.replica.task(&effect.task.id) {
-            Some(Task::Call(start)) if start.attempt == effect.task.attempt => Job::Call(start.clone()),
+            Some(Task::Call(start)) if start.attempt == effect.task.attempt => EffectWork::Call(start.clone()),
             Some(Task::AskModel { id }) => match live.replica.session().prompt(id) {
-                Some(prompt) => Job::Ask(id.clone(), Box::new(prompt)),
+                Some(prompt) => EffectWork::Ask(id.clone(), Box::new(prompt)),
                 None => return Ok(None),
             },
-            Some(Task::Load { id, path }) => Job::Load(id.clone(), path.clone(), live.spec.folder.clone()),
+            Some(Task::Load { id, path }) => EffectWork::Load(id.clone(), path.clone(), live.spec.folder.clone()),
             _ => return Ok(None),
         };
         Ok(Some((job, Arc::clone(&live.connections))))
     }
 
     /// Completes when the turn was stopped, here or in another worker.
-    async fn stopped(&self, effect: &Effect) {
+    async fn stopped(&self, effect: &EffectTask) {
         let mut stops = self.sessions.stops.subscribe();
         let mut pause = LOOK[0];
         loop {

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::client::ClusterError;
 use crate::store::RestateStore;
-use crate::wire::{Answered, Envelope, Head, key};
+use crate::wire::{Answered, Envelope, SessionHead, key};
 
 /// How long the object may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const CATCH_UP: Duration = Duration::from_secs(5);
 
 /// What the object of a session says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
+enum ObjectAnswer {
     /// There is no such session.
     Nothing,
     /// The number of its latest record; none if it cannot be restored here.
@@ -34,7 +34,7 @@ enum Said {
 
 impl RestateStore {
     /// The head of a session that should exist. One that a lagging node does not have yet is waited for.
-    pub(crate) async fn known_head(&self, session: &str) -> Result<Head, StoreError> {
+    pub(crate) async fn known_head(&self, session: &str) -> Result<SessionHead, StoreError> {
         let began = Instant::now();
         let mut pause = Duration::from_millis(20);
         let mut is_known = false;
@@ -42,7 +42,7 @@ impl RestateStore {
             if let Some(head) = self.head(session).await? {
                 return Ok(head);
             }
-            if !is_known && (!self.asks_objects || self.said(session).await? == Said::Nothing) {
+            if !is_known && (!self.asks_objects || self.said(session).await? == ObjectAnswer::Nothing) {
                 return Err(StoreError::Unknown(session.to_owned()));
             }
             is_known = true;
@@ -55,15 +55,15 @@ impl RestateStore {
     }
 
     /// The head of a session of which a record is known. It is before that one only if the session was taken back.
-    pub(crate) async fn head_since(&self, session: &str, known: u64) -> Result<Head, StoreError> {
+    pub(crate) async fn head_since(&self, session: &str, known: u64) -> Result<SessionHead, StoreError> {
         let head = self.known_head(session).await?;
         if head.seq >= known || !self.asks_objects {
             return Ok(head);
         }
         match self.said(session).await? {
-            Said::Nothing => Err(StoreError::Unknown(session.to_owned())),
-            Said::Exists(Some(seq)) if seq > head.seq => Err(self.lags(session).into()),
-            Said::Exists(_) => Ok(head),
+            ObjectAnswer::Nothing => Err(StoreError::Unknown(session.to_owned())),
+            ObjectAnswer::Exists(Some(seq)) if seq > head.seq => Err(self.lags(session).into()),
+            ObjectAnswer::Exists(_) => Ok(head),
         }
     }
 
@@ -73,15 +73,15 @@ impl RestateStore {
     }
 
     /// Asks the object of a session.
-    async fn said(&self, session: &str) -> Result<Said, StoreError> {
+    async fn said(&self, session: &str) -> Result<ObjectAnswer, StoreError> {
         check_name(session)?;
         let nothing = Envelope { at: Time(0), inputs: Vec::new(), id: None, of: None };
         let asked = self.cluster().call::<Answered>(session, "input", &nothing);
         let late = |_| ClusterError::NotYet(self.cluster().addresses());
         Ok(match tokio::time::timeout(ANSWER, asked).await.map_err(late)?? {
-            Answered::Unknown => Said::Nothing,
-            Answered::Taken(seq) => Said::Exists(Some(seq)),
-            Answered::Refused { .. } | Answered::Exists => Said::Exists(None),
+            Answered::Unknown => ObjectAnswer::Nothing,
+            Answered::Taken(seq) => ObjectAnswer::Exists(Some(seq)),
+            Answered::Refused { .. } | Answered::Exists => ObjectAnswer::Exists(None),
         })
     }
 
@@ -149,7 +149,7 @@ mod tests {
 
     /// The rows of a session's head with this number of records.
     fn head(seq: u64) -> Value {
-        let head = Head { seq, ..Head::new("k", Time(1), Checksum::default()) };
+        let head = SessionHead { seq, ..SessionHead::new("k", Time(1), Checksum::default()) };
         json!({"rows": [{"key": key::HEAD, "value_utf8": serde_json::to_string(&head).unwrap()}]})
     }
 

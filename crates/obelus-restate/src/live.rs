@@ -12,7 +12,7 @@ use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::store::{RestateStore, records_of};
 use crate::warnings::Warnings;
-use crate::wire::{Checksum, Head, StoredRecord};
+use crate::wire::{Checksum, SessionHead, StoredRecord};
 
 /// The limit of sessions in memory.
 const MOST: usize = 2_000;
@@ -31,12 +31,12 @@ pub(crate) struct LiveSession {
 }
 
 impl LiveSession {
-    fn is_at(&self, head: &Head) -> bool {
+    fn is_at(&self, head: &SessionHead) -> bool {
         self.key == head.key && self.replica.last() == head.seq && self.sum == head.sum
     }
 
     /// Updates it to this head.
-    pub(crate) fn advanced(&mut self, head: &Head) {
+    pub(crate) fn advanced(&mut self, head: &SessionHead) {
         self.sum = head.sum.clone();
     }
 }
@@ -137,7 +137,7 @@ impl Sessions {
     }
 
     /// A session at a head.
-    pub(crate) async fn at(&self, id: &str, head: &Head) -> Result<SessionGuard, LiveError> {
+    pub(crate) async fn at(&self, id: &str, head: &SessionHead) -> Result<SessionGuard, LiveError> {
         let mut place = self.lock_session(id).await;
         if let Some(live) = &mut *place {
             if live.is_at(head) {
@@ -172,7 +172,7 @@ impl Sessions {
     }
 
     /// Applies the records that another worker has written; returns whether the session is then at the head.
-    async fn catch_up(&self, id: &str, live: &mut LiveSession, head: &Head) -> Result<bool, LiveError> {
+    async fn catch_up(&self, id: &str, live: &mut LiveSession, head: &SessionHead) -> Result<bool, LiveError> {
         let last = live.replica.last();
         if live.key != head.key || last >= head.seq {
             return Ok(false);
@@ -188,7 +188,7 @@ impl Sessions {
         Ok(true)
     }
 
-    async fn restore(&self, id: &str, head: &Head) -> Result<LiveSession, LiveError> {
+    async fn restore(&self, id: &str, head: &SessionHead) -> Result<LiveSession, LiveError> {
         let store = self.store.shared();
         let (name, seq) = (id.to_owned(), head.seq);
         let read = {
@@ -217,12 +217,18 @@ impl Sessions {
         id: &str,
         genesis: Value,
         kept: &[StoredRecord],
-        head: &Head,
+        head: &SessionHead,
     ) -> Result<LiveSession, LiveError> {
         self.begun(id, genesis, kept, head).map_err(|error| self.warnings.told(id, error))
     }
 
-    fn begun(&self, id: &str, genesis: Value, kept: &[StoredRecord], head: &Head) -> Result<LiveSession, LiveError> {
+    fn begun(
+        &self,
+        id: &str,
+        genesis: Value,
+        kept: &[StoredRecord],
+        head: &SessionHead,
+    ) -> Result<LiveSession, LiveError> {
         let (spec, connections, session_factory) = self.connected(id, genesis)?;
         let mut live = LiveSession {
             key: head.key.clone(),
@@ -296,7 +302,7 @@ fn found_below(agents: &Path, mut spec: SessionSpec) -> SessionSpec {
 }
 
 /// Whether records continue from a sum and lead to a head.
-fn leads_to(from: &Checksum, kept: &[StoredRecord], head: &Head) -> bool {
+fn leads_to(from: &Checksum, kept: &[StoredRecord], head: &SessionHead) -> bool {
     let mut sum = from.clone();
     kept.iter().all(|kept| {
         let fits = kept.fits(&sum);

@@ -16,10 +16,10 @@ use restate_sdk::prelude::*;
 use serde_json::Value;
 
 use crate::live::{LiveError, SessionGuard, Sessions};
-use crate::step::{self, Step};
+use crate::step::{self, StepChanges};
 use crate::wire::{
-    Answered, CheckpointRequest, Checksum, Creation, EFFECTS, Effect, Envelope, Head, ImportPart, SESSION, SentParts,
-    StoredCheckpoint, StoredRecord, TakenInput, Tick, key,
+    Answered, CheckpointRequest, Checksum, Creation, EFFECTS, EffectTask, Envelope, ImportPart, SESSION, SentParts,
+    SessionHead, StoredCheckpoint, StoredRecord, TakenInput, Tick, key,
 };
 
 /// How long a session rests before a checkpoint: the next turn may follow at once.
@@ -36,7 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct SessionObject(pub(crate) Arc<Sessions>);
 
 /// The result of handlers.
-type Answer = HandlerResult<Json<Answered>>;
+type HandlerAnswer = HandlerResult<Json<Answered>>;
 
 #[object(
     name = "Session",
@@ -50,18 +50,18 @@ impl SessionObject {
     #[handler]
     async fn create(&self, ctx: ObjectContext<'_>, creation: Json<Creation>) -> HandlerResult<Json<Answered>> {
         let Creation { at, genesis, records, parts } = creation.into_inner();
-        if ctx.get::<Json<Head>>(key::HEAD).await?.is_some() {
+        if ctx.get::<Json<SessionHead>>(key::HEAD).await?.is_some() {
             return Ok(Json(Answered::Exists));
         }
         let Some(records) = joined(&ctx, parts, records).await? else {
             return refused("refused", "another import under this name has begun: import it again".to_owned());
         };
         let text = genesis.to_string();
-        let head = Head {
+        let head = SessionHead {
             seq: records.len() as u64,
             last_at: records.last().and_then(|kept| kept.record().ok()).map(|record| record.at),
             sum: records.last().map(|kept| kept.sum.clone()).unwrap_or_default(),
-            ..Head::new(SessionSpec::key_in(&genesis), at, Checksum::of(&text))
+            ..SessionHead::new(SessionSpec::key_in(&genesis), at, Checksum::of(&text))
         };
         let live = match self.0.begin(ctx.key(), genesis, &records, &head) {
             Ok(live) => live,
@@ -85,7 +85,7 @@ impl SessionObject {
     #[handler]
     async fn part(&self, ctx: ObjectContext<'_>, part: Json<ImportPart>) -> HandlerResult<Json<Answered>> {
         let ImportPart { import, number, records } = part.into_inner();
-        if ctx.get::<Json<Head>>(key::HEAD).await?.is_some() {
+        if ctx.get::<Json<SessionHead>>(key::HEAD).await?.is_some() {
             return Ok(Json(Answered::Exists));
         }
         if number == 0 {
@@ -101,7 +101,9 @@ impl SessionObject {
     #[handler]
     async fn input(&self, ctx: ObjectContext<'_>, envelope: Json<Envelope>) -> HandlerResult<Json<Answered>> {
         let envelope = envelope.into_inner();
-        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(Json(Answered::Unknown)) };
+        let Some(Json(head)) = ctx.get::<Json<SessionHead>>(key::HEAD).await? else {
+            return Ok(Json(Answered::Unknown));
+        };
         if let Some(id) = &envelope.id
             && let Some(Json(taken)) = ctx.get::<Json<TakenInput>>(&key::input(id.as_str())).await?
         {
@@ -119,7 +121,7 @@ impl SessionObject {
         let step = match is_due(&place, &envelope) {
             true => advance(&mut place, |live| step::take(live, &head, &envelope))?,
             // It has already ended, and this is a repetition.
-            false => Step::nothing(&head),
+            false => StepChanges::nothing(&head),
         };
         if let (Some(id), Ok(seq)) = (&envelope.id, &step.answer) {
             ctx.set(&key::input(id.as_str()), Json(step::noted(&envelope, *seq)?));
@@ -143,7 +145,7 @@ impl SessionObject {
     #[handler]
     async fn tick(&self, ctx: ObjectContext<'_>, tick: Json<Tick>) -> HandlerResult<()> {
         let Tick { key, timer } = tick.into_inner();
-        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(()) };
+        let Some(Json(head)) = ctx.get::<Json<SessionHead>>(key::HEAD).await? else { return Ok(()) };
         let Some(due) = timer.due.filter(|_| head.key == key && head.timer == timer) else { return Ok(()) };
         let mut place = match self.0.at(ctx.key(), &head).await {
             Ok(place) => place,
@@ -160,7 +162,7 @@ impl SessionObject {
     #[handler]
     async fn keep(&self, ctx: ObjectContext<'_>, keep: Json<CheckpointRequest>) -> HandlerResult<()> {
         let CheckpointRequest { key, seq } = keep.into_inner();
-        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(()) };
+        let Some(Json(head)) = ctx.get::<Json<SessionHead>>(key::HEAD).await? else { return Ok(()) };
         if head.key != key || head.seq != seq || head.rest >= seq {
             return Ok(());
         }
@@ -172,7 +174,7 @@ impl SessionObject {
         let checkpoint = place.as_ref().and_then(|live| live.replica.session().checkpoint());
         if let Some(state) = checkpoint {
             ctx.set(key::REST, Json(StoredCheckpoint { seq, state }));
-            ctx.set(key::HEAD, Json(Head { rest: seq, ..head }));
+            ctx.set(key::HEAD, Json(SessionHead { rest: seq, ..head }));
         }
         Ok(())
     }
@@ -180,7 +182,7 @@ impl SessionObject {
     /// Retries the inputs that came while the session could not be restored.
     #[handler]
     async fn unpark(&self, ctx: ObjectContext<'_>, key: Json<String>) -> HandlerResult<()> {
-        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(()) };
+        let Some(Json(head)) = ctx.get::<Json<SessionHead>>(key::HEAD).await? else { return Ok(()) };
         if head.key != key.0 || head.parked == 0 {
             return Ok(());
         }
@@ -202,7 +204,9 @@ impl SessionObject {
     #[handler]
     async fn cut(&self, ctx: ObjectContext<'_>, from: Json<u64>) -> HandlerResult<Json<Answered>> {
         let from = from.into_inner().max(1);
-        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(Json(Answered::Unknown)) };
+        let Some(Json(head)) = ctx.get::<Json<SessionHead>>(key::HEAD).await? else {
+            return Ok(Json(Answered::Unknown));
+        };
         let before = match from {
             1 => None,
             from => ctx.get::<Json<StoredRecord>>(&key::record(from - 1)).await?.map(Json::into_inner),
@@ -212,7 +216,7 @@ impl SessionObject {
             let kept = ctx.get::<Json<StoredRecord>>(&key::record(seq)).await?;
             ids.extend(kept.and_then(|kept| kept.into_inner().record().ok()).and_then(|record| record.id));
         }
-        let cut = Head {
+        let cut = SessionHead {
             seq: head.seq.min(from - 1),
             last_at: before.as_ref().and_then(|kept| kept.record().ok()).map(|record| record.at),
             sum: before.map(|kept| kept.sum).unwrap_or_default(),
@@ -227,7 +231,8 @@ impl SessionObject {
             Err(LiveError::Unrestorable(text)) => return refused("unreadable", text),
             Err(error) => return Err(error.into()),
         };
-        let step = place.as_ref().map_or_else(|| Step::nothing(&cut), |live| step::step_of_import(&live.replica, &cut));
+        let step =
+            place.as_ref().map_or_else(|| StepChanges::nothing(&cut), |live| step::step_of_import(&live.replica, &cut));
         write(&ctx, None, &step);
         if head.rest >= from {
             ctx.clear(key::REST);
@@ -241,7 +246,7 @@ impl SessionObject {
     /// Removes a session, except that its name was used.
     #[handler]
     async fn remove(&self, ctx: ObjectContext<'_>, _nothing: Json<Value>) -> HandlerResult<Json<Answered>> {
-        if ctx.get::<Json<Head>>(key::HEAD).await?.is_none() {
+        if ctx.get::<Json<SessionHead>>(key::HEAD).await?.is_none() {
             return Ok(Json(Answered::Unknown));
         }
         let removed = ctx.get::<Json<u64>>(key::REMOVED).await?.map_or(0, Json::into_inner);
@@ -254,7 +259,13 @@ impl SessionObject {
 
 impl SessionObject {
     /// Handles a session that this version cannot restore: people get an error, and outcomes wait (DUR-12).
-    fn unusable(&self, ctx: &ObjectContext<'_>, head: Head, envelope: Envelope, error: LiveError) -> Answer {
+    fn unusable(
+        &self,
+        ctx: &ObjectContext<'_>,
+        head: SessionHead,
+        envelope: Envelope,
+        error: LiveError,
+    ) -> HandlerAnswer {
         match error {
             LiveError::Unavailable(_) => Err(error.into()),
             LiveError::Unrestorable(text) if envelope.of.is_none() => refused("unreadable", text),
@@ -264,7 +275,7 @@ impl SessionObject {
                     try_again(ctx, &head);
                 }
                 let answer = Answered::Taken(head.seq);
-                ctx.set(key::HEAD, Json(Head { parked: head.parked + 1, ..head }));
+                ctx.set(key::HEAD, Json(SessionHead { parked: head.parked + 1, ..head }));
                 Ok(Json(answer))
             }
         }
@@ -290,13 +301,17 @@ async fn joined(
 }
 
 /// Schedules another attempt to restore the session.
-fn try_again(ctx: &ObjectContext<'_>, head: &Head) {
+fn try_again(ctx: &ObjectContext<'_>, head: &SessionHead) {
     let target = RequestTarget::object(SESSION, ctx.key(), "unpark");
     ctx.request::<Json<String>, ()>(target, Json(head.key.clone())).send_after(UNPARKED_AFTER);
 }
 
 /// Gives a session the parked inputs; returns the head after that.
-async fn unpark(ctx: &ObjectContext<'_>, mut head: Head, place: &mut SessionGuard) -> HandlerResult<Head> {
+async fn unpark(
+    ctx: &ObjectContext<'_>,
+    mut head: SessionHead,
+    place: &mut SessionGuard,
+) -> HandlerResult<SessionHead> {
     for number in 0..std::mem::take(&mut head.parked) {
         let parked = ctx.get::<Json<Envelope>>(&key::parked(number)).await?;
         ctx.clear(&key::parked(number));
@@ -322,8 +337,8 @@ fn is_due(place: &SessionGuard, envelope: &Envelope) -> bool {
 /// Applies something to the session in memory.
 fn advance(
     place: &mut SessionGuard,
-    take: impl FnOnce(&mut obelus_runtime::engine::Replica) -> Result<Step, serde_json::Error>,
-) -> HandlerResult<Step> {
+    take: impl FnOnce(&mut obelus_runtime::engine::Replica) -> Result<StepChanges, serde_json::Error>,
+) -> HandlerResult<StepChanges> {
     let Some(live) = place.as_mut() else { return Err("the session is not in memory".into()) };
     match take(&mut live.replica) {
         Ok(step) => {
@@ -339,7 +354,7 @@ fn advance(
 }
 
 /// Writes the changes of a step, and sends its effects.
-fn write(ctx: &ObjectContext<'_>, before: Option<&Head>, step: &Step) {
+fn write(ctx: &ObjectContext<'_>, before: Option<&SessionHead>, step: &StepChanges) {
     for (seq, kept) in &step.records {
         ctx.set(&key::record(*seq), Json(kept.clone()));
     }
@@ -353,7 +368,7 @@ fn write(ctx: &ObjectContext<'_>, before: Option<&Head>, step: &Step) {
     }
     for effect in &step.effects {
         let target = RequestTarget::service(EFFECTS, "perform");
-        let request = ctx.request::<Json<Effect>, ()>(target, Json(effect.clone()));
+        let request = ctx.request::<Json<EffectTask>, ()>(target, Json(effect.clone()));
         match pause_before(effect.task.attempt) {
             Duration::ZERO => request.send(),
             pause => request.send_after(pause),
@@ -384,12 +399,12 @@ fn delay(due: Option<Time>, now: Time) -> Duration {
     Duration::from_millis(u64::try_from(wait).unwrap_or(0))
 }
 
-fn refused(code: &'static str, text: String) -> Answer {
+fn refused(code: &'static str, text: String) -> HandlerAnswer {
     Ok(Json(Answered::refused(Refused::new(code, text))))
 }
 
 /// A repeated id: the same input gets the same answer, another one is refused (DUR-13).
-fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> Answer {
+fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> HandlerAnswer {
     match taken.sum == step::noted(envelope, taken.seq)?.sum {
         true => Ok(Json(Answered::Taken(taken.seq))),
         false => {
@@ -400,7 +415,7 @@ fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> Answer {
 }
 
 /// The key of a session after records of this head were removed.
-fn key_after_cut(head: &Head) -> String {
+fn key_after_cut(head: &SessionHead) -> String {
     let drawn = head.key.split('.').next().unwrap_or_default();
     format!("{drawn}.{}", head.sum.as_str())
 }

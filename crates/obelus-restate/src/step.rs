@@ -7,22 +7,22 @@ use obelus_runtime::engine::{Record, Replica};
 use obelus_runtime::sessions::InputId;
 use serde_json::Value;
 
-use crate::wire::{Checksum, Effect, Envelope, Head, StoredRecord, TakenInput, TaskRef, Timer};
+use crate::wire::{Checksum, EffectTask, Envelope, SessionHead, StoredRecord, TakenInput, TaskRef, Timer};
 
 /// A resting session is checkpointed after this many records, so that restoring it replays few.
 const KEPT_AFTER: u64 = 32;
 
 /// What to write and send.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct StepChanges {
     /// The new head.
-    pub(crate) head: Head,
+    pub(crate) head: SessionHead,
     /// New records, with their numbers.
     pub(crate) records: Vec<(u64, StoredRecord)>,
     /// The open questions, if they have changed.
     pub(crate) inbox: Option<Vec<Value>>,
     /// Effects to start.
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) effects: Vec<EffectTask>,
     /// A timer to set.
     pub(crate) timer: Option<Timer>,
     /// Whether a checkpoint is due.
@@ -34,9 +34,13 @@ pub(crate) struct Step {
 }
 
 /// Gives a session its inputs, in order. A refused one ends the batch; those before it are taken.
-pub(crate) fn take(replica: &mut Replica, head: &Head, envelope: &Envelope) -> Result<Step, serde_json::Error> {
+pub(crate) fn take(
+    replica: &mut Replica,
+    head: &SessionHead,
+    envelope: &Envelope,
+) -> Result<StepChanges, serde_json::Error> {
     let at = head.last_at.map_or(envelope.at, |last| last.max(envelope.at));
-    let mut step = Step::begin(head);
+    let mut step = StepChanges::begin(head);
     // Expired questions can no longer be answered.
     if envelope.of.is_none() && replica.session().timeout().is_some_and(|due| due <= at) {
         let _ = step.tell(replica, at, Input::Tick, None)?;
@@ -57,30 +61,30 @@ pub(crate) fn take(replica: &mut Replica, head: &Head, envelope: &Envelope) -> R
 }
 
 /// Tells a session that time has passed.
-pub(crate) fn tick(replica: &mut Replica, head: &Head, at: Time) -> Result<Step, serde_json::Error> {
+pub(crate) fn tick(replica: &mut Replica, head: &SessionHead, at: Time) -> Result<StepChanges, serde_json::Error> {
     let at = head.last_at.map_or(at, |last| last.max(at));
-    let mut step = Step::begin(head);
+    let mut step = StepChanges::begin(head);
     step.answer = step.tell(replica, at, Input::Tick, None)?.map(|()| step.head.seq);
     step.finish(replica);
     Ok(step)
 }
 
 /// The step of a session that was created with records: this engine has done nothing of it.
-pub(crate) fn step_of_import(replica: &Replica, head: &Head) -> Step {
-    let mut step = Step::begin(head);
+pub(crate) fn step_of_import(replica: &Replica, head: &SessionHead) -> StepChanges {
+    let mut step = StepChanges::begin(head);
     step.head.held = replica.unfinished().map(|(id, _)| id.to_owned()).collect();
     step.finish(replica);
     step.answer = Ok(step.head.seq);
     step
 }
 
-impl Step {
+impl StepChanges {
     /// No changes.
-    pub(crate) fn nothing(head: &Head) -> Self {
+    pub(crate) fn nothing(head: &SessionHead) -> Self {
         Self::begin(head)
     }
 
-    fn begin(head: &Head) -> Self {
+    fn begin(head: &SessionHead) -> Self {
         Self {
             head: head.clone(),
             records: Vec::new(),
@@ -136,7 +140,7 @@ impl Step {
         let session = replica.id().to_owned();
         let (seq, stops) = (self.head.seq, self.head.stops);
         let task = TaskRef { key: self.head.key.clone(), id, attempt };
-        self.effects.push(Effect { session, task, seq, stops, is_call, in_doubt });
+        self.effects.push(EffectTask { session, task, seq, stops, is_call, in_doubt });
     }
 
     /// Adds the consequences of all inputs.
@@ -190,13 +194,13 @@ mod tests {
     use super::*;
 
     /// A session before its first input, with a plan of one call with this effect.
-    fn begun(effect: &str) -> (Replica, Head) {
+    fn begun(effect: &str) -> (Replica, SessionHead) {
         let tool = json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-trust": "trusted", "x-target": []});
         let call = json!({"_tool": "step", "n": 1, "_outputPath": "†state.v"});
         let messages = json!([{"type": "tool", "tool": {"step": tool}}, {"type": "plan", "plan": [call]}]);
         let settings = Settings { mode: Mode::Full, activities: ["step".to_owned()].into(), ..Settings::default() };
         let session = Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap();
-        let head = Head::new("k", Time(1), Checksum::default());
+        let head = SessionHead::new("k", Time(1), Checksum::default());
         (Replica::new("s", session), head)
     }
 

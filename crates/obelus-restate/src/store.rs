@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::client::{Cluster, ClusterError};
 use crate::wire::{
-    Answered, Checksum, Creation, Envelope, FORM, Head, ImportPart, SESSION, SentParts, StoredCheckpoint, StoredRecord,
-    TakenInput, key,
+    Answered, Checksum, Creation, Envelope, FORM, ImportPart, SESSION, SentParts, SessionHead, StoredCheckpoint,
+    StoredRecord, TakenInput, key,
 };
 
 /// Sessions in a Restate cluster. It is the [`Store`] of a host, and its [`Workers`].
@@ -37,7 +37,7 @@ const PART: usize = 8 << 20;
 const LARGEST: usize = 24 << 20;
 
 /// Rows of a session's state, by key.
-type Rows = BTreeMap<String, String>;
+type StateRows = BTreeMap<String, String>;
 
 impl RestateStore {
     /// The sessions of this cluster.
@@ -66,7 +66,7 @@ impl RestateStore {
     }
 
     /// The rows of a session's state that match a condition.
-    async fn rows(&self, session: &str, condition: &str) -> Result<Rows, StoreError> {
+    async fn rows(&self, session: &str, condition: &str) -> Result<StateRows, StoreError> {
         check_name(session)?;
         let sql = format!(
             "select key, value_utf8 from state where service_name = '{SESSION}' and service_key = '{session}' and {condition}"
@@ -89,8 +89,8 @@ impl RestateStore {
     }
 
     /// The head of a session; none if there is no such session.
-    pub(crate) async fn head(&self, session: &str) -> Result<Option<Head>, StoreError> {
-        let head: Option<Head> = self.value(session, key::HEAD).await?;
+    pub(crate) async fn head(&self, session: &str) -> Result<Option<SessionHead>, StoreError> {
+        let head: Option<SessionHead> = self.value(session, key::HEAD).await?;
         match head {
             Some(head) if head.form > FORM => Err(damaged(session, 0, "a later version of the program wrote it")),
             head => Ok(head),
@@ -175,7 +175,7 @@ impl Store for RestateStore {
         let unwritable =
             |error: serde_json::Error| StoreError::Unwritable { session: id.to_owned(), problem: error.to_string() };
         let mut sum = Checksum::default();
-        let mut parts = Parts::default();
+        let mut parts = ImportParts::default();
         let begun = genesis.to_string().len();
         check_size(id, 0, begun)?;
         for (seq, record) in (1..).zip(&records) {
@@ -203,7 +203,7 @@ impl Store for RestateStore {
             let (Some(head), Some(genesis)) = (rows.remove(key::HEAD), rows.remove(key::GENESIS)) else {
                 return Ok(None);
             };
-            let head: Head = parsed(&id, 0, &head)?;
+            let head: SessionHead = parsed(&id, 0, &head)?;
             match Checksum::of(&genesis) == head.genesis {
                 true => parsed(&id, 0, &genesis).map(Some),
                 false => Err(damaged(&id, 0, "the sum of what it was begun with does not match")),
@@ -244,7 +244,7 @@ impl Store for RestateStore {
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
         let heads = self.wait(|store| async move { store.all(key::HEAD).await })?;
         let row = |(id, text): (String, String)| {
-            let head: Head = serde_json::from_str(&text).ok()?;
+            let head: SessionHead = serde_json::from_str(&text).ok()?;
             Some(SessionRow { id, created: head.created, records: head.seq, last_at: head.last_at })
         };
         let mut rows: Vec<SessionRow> = heads.into_iter().filter_map(row).collect();
@@ -301,14 +301,14 @@ impl Workers for RestateStore {
 
 /// Records of an import, divided into messages.
 #[derive(Default)]
-struct Parts {
+struct ImportParts {
     full: Vec<Vec<StoredRecord>>,
     last: Vec<StoredRecord>,
     /// The size of the last part.
     size: usize,
 }
 
-impl Parts {
+impl ImportParts {
     fn add(&mut self, record: StoredRecord) {
         let size = record.record.get().len();
         self.make_room(size);

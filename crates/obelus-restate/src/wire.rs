@@ -58,7 +58,7 @@ pub(crate) mod key {
 
 /// The head of a session. Every handler begins with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct SessionHead {
     pub(crate) form: u32,
     /// The session's own key (DUR-14): messages for an earlier session of the same name have another one.
     pub(crate) key: String,
@@ -89,7 +89,7 @@ pub(crate) struct Head {
     pub(crate) parked: u64,
 }
 
-impl Head {
+impl SessionHead {
     /// The head of a session without records.
     pub(crate) fn new(key: &str, created: Time, genesis: Checksum) -> Self {
         Self {
@@ -148,7 +148,7 @@ pub(crate) struct StoredRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Fields {
+struct RecordFields {
     at: Time,
     input: Arc<Input>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ impl StoredRecord {
     /// A record after others with this sum.
     pub(crate) fn after(sum: &Checksum, record: &Record) -> Result<Self, serde_json::Error> {
         let Record { at, input, id, digest } = record.clone();
-        let record = serde_json::value::to_raw_value(&Fields { at, input, id, digest })?;
+        let record = serde_json::value::to_raw_value(&RecordFields { at, input, id, digest })?;
         Ok(Self { sum: sum.and(record.get()), record })
     }
 
@@ -171,7 +171,7 @@ impl StoredRecord {
     }
 
     pub(crate) fn record(&self) -> Result<Record, serde_json::Error> {
-        let Fields { at, input, id, digest } = serde_json::from_str(self.record.get())?;
+        let RecordFields { at, input, id, digest } = serde_json::from_str(self.record.get())?;
         Ok(Record { at, input, id, digest })
     }
 }
@@ -244,7 +244,7 @@ pub(crate) struct TaskRef {
 
 /// A task to carry out. Its content is read from the session, so that prompts do not fill the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Effect {
+pub(crate) struct EffectTask {
     pub(crate) session: String,
     pub(crate) task: TaskRef,
     /// The record that started it.

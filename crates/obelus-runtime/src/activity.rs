@@ -100,7 +100,7 @@ impl Activities {
     /// Adds an activity and replaces one of the same name. The secrets of this process are masked in its results,
     /// because a service may repeat what it was sent (DUR-8).
     pub fn add(&mut self, name: impl Into<String>, activity: impl Activity) -> &mut Self {
-        self.by_name.insert(name.into(), Arc::new(Masked(activity)));
+        self.by_name.insert(name.into(), Arc::new(MaskedActivity(activity)));
         self
     }
 
@@ -135,9 +135,9 @@ impl Activities {
 }
 
 /// An activity whose results are masked.
-struct Masked<A>(A);
+struct MaskedActivity<A>(A);
 
-impl<A: Activity> Activity for Masked<A> {
+impl<A: Activity> Activity for MaskedActivity<A> {
     fn run(&self, work: Work) -> ActivityFuture {
         let running = self.0.run(work);
         Box::pin(async move { masked(running.await) })

@@ -47,10 +47,10 @@ use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::InputId;
 pub(crate) use attached::Attached;
-pub(crate) use command::{Command, InputCommand, WaitFor};
+pub(crate) use command::{ActorCommand, InputCommand, WaitFor};
 use intake::Incoming;
 pub(crate) use intake::Journal;
-use report::Report;
+use report::Reporter;
 use running::{RunningWork, WorkResult};
 pub(crate) use waiters::Wait;
 use waiters::Waiters;
@@ -102,8 +102,8 @@ pub(crate) struct Actor {
     active_at: Instant,
     journal: Option<Journal>,
     work: RunningWork,
-    report: Report,
-    commands: mpsc::UnboundedReceiver<Command>,
+    report: Reporter,
+    commands: mpsc::UnboundedReceiver<ActorCommand>,
     waiters: Waiters,
     services: Option<Arc<dyn Services>>,
     images: ImageStore,
@@ -122,7 +122,7 @@ pub(crate) struct Actor {
     taken: BTreeMap<InputId, u64>,
     /// The latest time at which questions were due.
     ticked: Option<Time>,
-    failure: Option<Failure>,
+    failure: Option<WriteFailure>,
     /// The number of failures since the last successful write.
     failures: u32,
     /// How long it may be idle before it ends; none means for ever.
@@ -136,7 +136,7 @@ pub(crate) struct Actor {
 }
 
 /// Outcomes could not be stored.
-struct Failure {
+struct WriteFailure {
     refused: Refused,
     pause: Duration,
     /// Whether the session cannot be restored either.
@@ -174,7 +174,7 @@ pub(crate) enum End {
 /// What wakes a waiting actor.
 enum Wake {
     Outcome(Input),
-    Command(Option<Command>),
+    Command(Option<ActorCommand>),
     Due,
     Retry,
     Keep,
@@ -182,7 +182,7 @@ enum Wake {
 }
 
 impl Actor {
-    pub(crate) fn new(begin: ActorStart, spec: &SessionSpec, commands: mpsc::UnboundedReceiver<Command>) -> Self {
+    pub(crate) fn new(begin: ActorStart, spec: &SessionSpec, commands: mpsc::UnboundedReceiver<ActorCommand>) -> Self {
         let ActorStart {
             session,
             record,
@@ -207,7 +207,7 @@ impl Actor {
             active_at: Instant::now(),
             journal,
             work,
-            report: Report::new(feed, files, spec.language.as_deref()),
+            report: Reporter::new(feed, files, spec.language.as_deref()),
             commands,
             waiters: Waiters::default(),
             services: connections.services,
@@ -233,7 +233,7 @@ impl Actor {
 
     /// Runs until it is idle for long, told to end, or fails. `may_end` is asked before an idle actor ends, because a
     /// command may just have arrived.
-    pub(crate) async fn run(&mut self, may_end: impl Fn(&mpsc::UnboundedReceiver<Command>) -> bool) -> End {
+    pub(crate) async fn run(&mut self, may_end: impl Fn(&mpsc::UnboundedReceiver<ActorCommand>) -> bool) -> End {
         let mut batches = 0;
         loop {
             while let Ok(command) = self.commands.try_recv() {
@@ -347,28 +347,28 @@ impl Actor {
     }
 
     /// Carries out a command. Returns an end if it is told to.
-    async fn handle_command(&mut self, command: Command) -> Option<End> {
+    async fn handle_command(&mut self, command: ActorCommand) -> Option<End> {
         match command {
-            Command::Inspect(look) => look(&self.session),
-            Command::Attach { path, answer } => {
+            ActorCommand::Inspect(look) => look(&self.session),
+            ActorCommand::Attach { path, answer } => {
                 let _ = answer.send(self.attach(&path));
             }
-            Command::Services { answer } => {
+            ActorCommand::Services { answer } => {
                 let _ = answer.send(self.services.clone());
             }
-            Command::Activities { answer } => {
+            ActorCommand::Activities { answer } => {
                 let _ = answer.send(self.work.activities());
             }
-            Command::Wait(waiter) => {
+            ActorCommand::Wait(waiter) => {
                 self.wake().await;
                 self.waiters.add(waiter);
             }
-            Command::Tell(tell) => {
+            ActorCommand::Tell(tell) => {
                 self.may_unload = false;
                 self.take_command_input(*tell).await;
             }
-            Command::Unload => self.may_unload = true,
-            Command::End => return Some(End::Requested),
+            ActorCommand::Unload => self.may_unload = true,
+            ActorCommand::End => return Some(End::Requested),
         }
         self.answer_waiters();
         None

@@ -211,8 +211,13 @@ impl Agent {
 
     /// The same with texts in this language, if the agent has it.
     pub fn parse_in(file: &Path, text: &str, folder: &Path, wanted: Option<&str>) -> Result<Self, Vec<Problem>> {
-        let mut reader =
-            Reader { file, places: Places::of(text), problems: Vec::new(), has_faulty_tools: false, language: None };
+        let mut reader = AgentReader {
+            file,
+            places: Places::of(text),
+            problems: Vec::new(),
+            has_faulty_tools: false,
+            language: None,
+        };
         let mut read: File = match from_yaml(text) {
             Ok(read) => read,
             Err(error) => {
@@ -279,7 +284,7 @@ fn settings(file: &File, language: Option<String>) -> Settings {
     }
 }
 
-struct Reader<'a> {
+struct AgentReader<'a> {
     file: &'a Path,
     places: Places,
     problems: Vec<Problem>,
@@ -289,7 +294,7 @@ struct Reader<'a> {
     language: Option<String>,
 }
 
-impl Reader<'_> {
+impl AgentReader<'_> {
     /// Checks the parts of a file that could be read.
     fn check(&mut self, read: &File, context: &Context, folder: &Path) {
         // A server's tools are not known until it is asked.
@@ -427,7 +432,8 @@ impl Reader<'_> {
             Ok(Value::Object(tools)) => {
                 let places = Places::of(&text);
                 let language = self.language.clone();
-                let mut inner = Reader { file: path, places, problems: Vec::new(), has_faulty_tools: false, language };
+                let mut inner =
+                    AgentReader { file: path, places, problems: Vec::new(), has_faulty_tools: false, language };
                 for (name, schema) in &tools {
                     inner.tool(context, name, name, inner.localized(schema, file));
                 }

@@ -12,9 +12,9 @@ use obelus_kernel::session::{Input, Refused};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::actor::report::Report;
+use crate::actor::report::Reporter;
 use crate::actor::waiters::Waiters;
-use crate::actor::{Command, DAMAGED, InputCommand, WaitFor, ended_refusal};
+use crate::actor::{ActorCommand, DAMAGED, InputCommand, WaitFor, ended_refusal};
 use crate::clock::Clock;
 use crate::events::{EventBody, Feed};
 use crate::images::ImageError;
@@ -67,9 +67,9 @@ pub(crate) struct Follower {
     session_factory: SessionFactory,
     workers: Arc<dyn Workers>,
     clock: Clock,
-    report: Option<Report>,
+    report: Option<Reporter>,
     feed: Arc<Feed>,
-    commands: mpsc::UnboundedReceiver<Command>,
+    commands: mpsc::UnboundedReceiver<ActorCommand>,
     waiters: Waiters,
     idle_after: Option<Duration>,
     /// The latest record that is known to be durable.
@@ -87,7 +87,7 @@ impl Follower {
         workers: Arc<dyn Workers>,
         feed: Arc<Feed>,
         clock: Clock,
-        commands: mpsc::UnboundedReceiver<Command>,
+        commands: mpsc::UnboundedReceiver<ActorCommand>,
     ) -> Self {
         Self {
             id: id.to_owned(),
@@ -108,7 +108,7 @@ impl Follower {
 
     /// Sets the language of steps, and the idle time after which it ends.
     pub(crate) fn with(self, language: Option<&str>, idle_after: Option<Duration>) -> Self {
-        let report = Some(Report::new(Arc::clone(&self.feed), None, language));
+        let report = Some(Reporter::new(Arc::clone(&self.feed), None, language));
         Self { report, idle_after, ..self }
     }
 
@@ -116,7 +116,7 @@ impl Follower {
     pub(crate) async fn run(
         &mut self,
         store: &Arc<dyn Store>,
-        may_end: impl Fn(&mpsc::UnboundedReceiver<Command>) -> bool,
+        may_end: impl Fn(&mpsc::UnboundedReceiver<ActorCommand>) -> bool,
     ) {
         let mut idle_since = Instant::now();
         loop {
@@ -128,7 +128,7 @@ impl Follower {
             tokio::select! {
                 biased;
                 command = self.commands.recv() => match command {
-                    None | Some(Command::End) => return,
+                    None | Some(ActorCommand::End) => return,
                     Some(command) => {
                         idle_since = Instant::now();
                         self.handle_command(command, store).await;
@@ -157,30 +157,30 @@ impl Follower {
         }
     }
 
-    async fn handle_command(&mut self, command: Command, store: &Arc<dyn Store>) {
+    async fn handle_command(&mut self, command: ActorCommand, store: &Arc<dyn Store>) {
         match command {
-            Command::Inspect(look) => {
+            ActorCommand::Inspect(look) => {
                 self.refresh(store).await;
                 look(self.replica.session());
             }
-            Command::Wait(waiter) => {
+            ActorCommand::Wait(waiter) => {
                 self.refresh(store).await;
                 self.waiters.add(waiter);
                 self.pause = PAUSE[0];
             }
-            Command::Tell(tell) => self.tell(*tell).await,
-            Command::Attach { path, answer } => {
+            ActorCommand::Tell(tell) => self.tell(*tell).await,
+            ActorCommand::Attach { path, answer } => {
                 let error = std::io::Error::other("this engine keeps no pictures");
                 let _ = answer.send(Err(ImageError::Unreadable { path, error }));
             }
-            Command::Services { answer } => {
+            ActorCommand::Services { answer } => {
                 let _ = answer.send(None);
             }
             // Workers carry out the calls.
-            Command::Activities { answer } => {
+            ActorCommand::Activities { answer } => {
                 let _ = answer.send(Arc::default());
             }
-            Command::Unload | Command::End => {}
+            ActorCommand::Unload | ActorCommand::End => {}
         }
     }
 

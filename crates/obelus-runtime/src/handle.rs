@@ -7,7 +7,7 @@ use obelus_kernel::session::{Decision, Input, Mode, Refused, Reply, Session};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::actor::{Command, GONE, InputCommand, Wait, WaitFor};
+use crate::actor::{ActorCommand, GONE, InputCommand, Wait, WaitFor};
 use crate::connector::Services;
 use crate::events::{EventNumber, Subscription};
 use crate::host::{HostError, Reopened, Slot};
@@ -130,7 +130,7 @@ impl SessionHandle {
         let id = self.input.clone().or_else(|| self.slot.is_kept().then(InputId::drawn));
         let tell = |is_first: bool| {
             let (input, id) = (input.clone(), id.clone());
-            move |answer| Command::Tell(Box::new(InputCommand { input, id, is_first, answer }))
+            move |answer| ActorCommand::Tell(Box::new(InputCommand { input, id, is_first, answer }))
         };
         match self.ask(tell(self.input.is_none())).await.and_then(|taken| taken) {
             // It ended before it took the input, or before it said so: restore it. By its id the input is taken once.
@@ -141,7 +141,7 @@ impl SessionHandle {
 
     /// Stores a picture from a file. It belongs to the message that begins the next turn.
     pub async fn attach(&self, path: &Path) -> Result<(), ImageError> {
-        let attach = |answer| Command::Attach { path: path.to_owned(), answer };
+        let attach = |answer| ActorCommand::Attach { path: path.to_owned(), answer };
         let gone = |refused: Refused| ImageError::NotKept {
             folder: path.to_owned(),
             error: std::io::Error::other(refused.text),
@@ -177,7 +177,7 @@ impl SessionHandle {
         what: WaitFor,
         look: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        self.ask(|answer| Command::Wait(Box::new(Wait { what, look, answer }))).await?
+        self.ask(|answer| ActorCommand::Wait(Box::new(Wait { what, look, answer }))).await?
     }
 
     /// All events after a number. Those no longer in memory are read from the journal. Without a journal, the first
@@ -206,7 +206,7 @@ impl SessionHandle {
         look: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, Refused> {
         self.ask(|answer| {
-            Command::Inspect(Box::new(move |session| {
+            ActorCommand::Inspect(Box::new(move |session| {
                 let _ = answer.send(look(session));
             }))
         })
@@ -215,7 +215,7 @@ impl SessionHandle {
 
     /// The session's services, such as MCP servers.
     pub async fn services(&self) -> Result<Option<Arc<dyn Services>>, Refused> {
-        self.ask(|answer| Command::Services { answer }).await
+        self.ask(|answer| ActorCommand::Services { answer }).await
     }
 
     /// The folder with pictures and notes of the pages that the session has seen, if it is stored.
@@ -228,7 +228,7 @@ impl SessionHandle {
         self.slot.reopened()
     }
 
-    pub(crate) async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Refused> {
+    pub(crate) async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> ActorCommand) -> Result<T, Refused> {
         let (answer, answered) = oneshot::channel();
         self.slot.send(command(answer)).await?;
         answered.await.map_err(|_| crate::actor::ended_refusal())

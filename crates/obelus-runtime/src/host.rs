@@ -30,7 +30,7 @@ use obelus_kernel::session::{Input, Mode, Refused, Session};
 use obelus_words::{Language, fill};
 use tokio::task::JoinSet;
 
-use crate::actor::Command;
+use crate::actor::ActorCommand;
 use crate::clock::{Clock, system_clock};
 use crate::connector::{ConnectError, Connector};
 use crate::events::{EventNumber, SessionEvent};
@@ -66,14 +66,14 @@ const MOST_LIVE: usize = 512;
 /// [`Host::close`] ends them in an orderly way.
 #[derive(Clone)]
 pub struct Host {
-    inner: Arc<Inner>,
+    inner: Arc<HostShared>,
 }
 
 /// Builds a host.
-pub struct HostBuilder(Options);
+pub struct HostBuilder(HostOptions);
 
 /// The options of a host.
-struct Options {
+struct HostOptions {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
     /// The processes that run the sessions, if this one does not.
@@ -88,8 +88,8 @@ struct Options {
     events: usize,
 }
 
-pub(crate) struct Inner {
-    options: Options,
+pub(crate) struct HostShared {
+    options: HostOptions,
     /// The number of stored sessions in memory.
     live: AtomicUsize,
     /// How often a session was restored from the store.
@@ -147,56 +147,56 @@ impl HostBuilder {
     /// Stores sessions in this store.
     #[must_use]
     pub fn store(self, store: Arc<dyn Store>) -> Self {
-        Self(Options { store: Some(store), ..self.0 })
+        Self(HostOptions { store: Some(store), ..self.0 })
     }
 
     /// Leaves running of stored sessions to other processes: here they are followed and given inputs.
     #[must_use]
     pub fn workers(self, workers: Arc<dyn Workers>) -> Self {
-        Self(Options { workers: Some(workers), ..self.0 })
+        Self(HostOptions { workers: Some(workers), ..self.0 })
     }
 
     /// Stores pictures, states and logs of agents as files in this folder, which is the store's.
     #[must_use]
     pub fn files(self, folder: impl Into<PathBuf>) -> Self {
-        Self(Options { files: Some(folder.into()), ..self.0 })
+        Self(HostOptions { files: Some(folder.into()), ..self.0 })
     }
 
     /// Sets the clock.
     #[must_use]
     pub fn clock(self, clock: Clock) -> Self {
-        Self(Options { clock, ..self.0 })
+        Self(HostOptions { clock, ..self.0 })
     }
 
     /// Sets the generator of session keys (DUR-14), which must be unique; tests pass their own.
     #[must_use]
     pub fn keys(self, draw_key: fn() -> String) -> Self {
-        Self(Options { draw_key, ..self.0 })
+        Self(HostOptions { draw_key, ..self.0 })
     }
 
     /// Unloads sessions that have been idle for so long; none means never.
     #[must_use]
     pub fn idle_after(self, idle_after: Option<Duration>) -> Self {
-        Self(Options { idle_after, ..self.0 })
+        Self(HostOptions { idle_after, ..self.0 })
     }
 
     /// Sets the limit of sessions in memory. Beyond it, those idle for longest are unloaded, but none that has
     /// running work.
     #[must_use]
     pub fn most_live(self, most_live: usize) -> Self {
-        Self(Options { most_live, ..self.0 })
+        Self(HostOptions { most_live, ..self.0 })
     }
 
     /// Sets the number of events kept for each live session that has been subscribed to.
     #[must_use]
     pub fn events(self, events: usize) -> Self {
-        Self(Options { events, ..self.0 })
+        Self(HostOptions { events, ..self.0 })
     }
 
     /// Builds the host.
     pub fn build(self) -> Host {
         Host {
-            inner: Arc::new(Inner {
+            inner: Arc::new(HostShared {
                 options: self.0,
                 live: AtomicUsize::new(0),
                 restored: AtomicU64::new(0),
@@ -219,7 +219,7 @@ impl Host {
 
     /// A builder with this connector.
     pub fn builder(connector: impl Connector) -> HostBuilder {
-        HostBuilder(Options {
+        HostBuilder(HostOptions {
             connector: Arc::new(connector),
             store: None,
             workers: None,
@@ -410,7 +410,7 @@ impl Host {
     }
 }
 
-impl Inner {
+impl HostShared {
     fn store(&self) -> Result<&Arc<dyn Store>, HostError> {
         self.options.store.as_ref().ok_or(HostError::NoStore)
     }
@@ -454,7 +454,7 @@ impl Inner {
         let more = live.len().saturating_sub(self.options.most_live).saturating_add(self.options.most_live / 8);
         for (_, slot) in live.into_iter().take(more) {
             // It may have ended meanwhile.
-            let _ = slot.send_live(Command::Unload);
+            let _ = slot.send_live(ActorCommand::Unload);
         }
     }
 

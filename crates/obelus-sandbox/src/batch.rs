@@ -4,23 +4,26 @@ use serde_json::{Map, Value, json};
 
 use crate::entity::text;
 use crate::wire::answer::php_map;
-use crate::wire::{Answer, Fault, Params};
+use crate::wire::{MethodAnswer, RestError, RestParams};
 
 const MAX_COMMANDS: usize = 50;
 
 /// The result of one command and the `time` object of its answer.
-pub(crate) type CommandOutcome = (Result<Answer, Fault>, Option<Value>);
+pub(crate) type CommandOutcome = (Result<MethodAnswer, RestError>, Option<Value>);
 
 /// Runs the commands in order; `run` performs one. The answer has one map each for results, errors, totals, next
 /// pages and times.
-pub(crate) fn batch(params: &Params, mut run: impl FnMut(&str, Params) -> CommandOutcome) -> Result<Answer, Fault> {
+pub(crate) fn batch(
+    params: &RestParams,
+    mut run: impl FnMut(&str, RestParams) -> CommandOutcome,
+) -> Result<MethodAnswer, RestError> {
     let commands = params.object("cmd")?.unwrap_or_default();
     let halt = params.get("halt").is_some_and(is_true);
     let mut all = Outcomes::default();
     for (at, (key, command)) in commands.iter().enumerate() {
         let (outcome, time) = match at < MAX_COMMANDS {
             true => run_command(command, &all.result, &mut run),
-            false => (Err(Fault::new(400, "ERROR_BATCH_LENGTH_EXCEEDED", "Max batch length exceeded")), None),
+            false => (Err(RestError::new(400, "ERROR_BATCH_LENGTH_EXCEEDED", "Max batch length exceeded")), None),
         };
         if let Some(time) = time {
             all.time.insert(key.clone(), time);
@@ -62,19 +65,19 @@ struct Outcomes {
 fn run_command(
     command: &Value,
     earlier: &Map<String, Value>,
-    run: &mut impl FnMut(&str, Params) -> CommandOutcome,
+    run: &mut impl FnMut(&str, RestParams) -> CommandOutcome,
 ) -> CommandOutcome {
     let Some(command) = command.as_str() else {
-        return (Err(Fault::new(404, "ERROR_METHOD_NOT_FOUND", "Method not found!")), None);
+        return (Err(RestError::new(404, "ERROR_METHOD_NOT_FOUND", "Method not found!")), None);
     };
     let (method, query) = command.split_once('?').unwrap_or((command, ""));
     let method = method.trim();
     let is_batch = method.trim_end_matches(".json").eq_ignore_ascii_case("batch");
     if is_batch {
         let words = "Method is not allowed for batch usage";
-        return (Err(Fault::new(400, "ERROR_BATCH_METHOD_NOT_ALLOWED", words)), None);
+        return (Err(RestError::new(400, "ERROR_BATCH_METHOD_NOT_ALLOWED", words)), None);
     }
-    let mut params = Params::of_query(query);
+    let mut params = RestParams::of_query(query);
     resolve(params.value_mut(), earlier);
     run(method, params)
 }

@@ -17,11 +17,11 @@ pub(crate) const DAY: i64 = 86_400;
 
 /// The machine's clock plus an offset.
 #[derive(Debug, Default)]
-pub(crate) struct Clock {
+pub(crate) struct PortalClock {
     ahead: AtomicI64,
 }
 
-impl Clock {
+impl PortalClock {
     /// Now, with fractions of a second.
     pub(crate) fn precise(&self) -> f64 {
         let machine = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
@@ -34,7 +34,7 @@ impl Clock {
 
     /// Sets the current time; the clock goes on from there.
     pub(crate) fn set(&self, now: i64) {
-        let machine = Clock::default().now();
+        let machine = PortalClock::default().now();
         self.ahead.store(now - machine, Ordering::Relaxed);
     }
 }

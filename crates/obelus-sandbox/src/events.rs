@@ -19,7 +19,7 @@ pub(crate) struct RecordEvent {
 
 /// What the forms say about the portal.
 #[derive(Clone, Debug)]
-pub(crate) struct Sender {
+pub(crate) struct EventSender {
     pub(crate) domain: String,
     pub(crate) base: String,
     pub(crate) user: i64,
@@ -68,7 +68,7 @@ async fn deliver(mut receiver: UnboundedReceiver<Delivery>) {
 }
 
 /// The body of an event's form.
-pub(crate) fn form(sender: &Sender, happening: &RecordEvent, handler: i64, now: i64) -> String {
+pub(crate) fn form(sender: &EventSender, happening: &RecordEvent, handler: i64, now: i64) -> String {
     let id = happening.id.to_string();
     let mut pairs: Vec<(&str, String)> = vec![
         ("event", happening.event.clone()),
@@ -114,23 +114,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::wire::Params;
+    use crate::wire::RestParams;
 
     #[test]
     fn an_event_form_contains_only_the_record_id_and_the_token() {
-        let sender = Sender {
+        let sender = EventSender {
             domain: "127.0.0.1:8024".to_owned(),
             base: "http://127.0.0.1:8024".to_owned(),
             user: 1,
             application_token: "t&1".to_owned(),
         };
         let happening = RecordEvent { event: "ONCRMDEALADD".to_owned(), id: 7, task: None };
-        let read = Params::of_query(&form(&sender, &happening, 3, 100));
+        let read = RestParams::of_query(&form(&sender, &happening, 3, 100));
         assert_eq!(read.value()["data"], json!({"FIELDS": {"ID": "7"}}));
         assert_eq!(read.value()["auth"]["application_token"], "t&1");
         assert_eq!((&read.value()["event_handler_id"], &read.value()["ts"]), (&json!("3"), &json!("100")));
         let task = RecordEvent { event: "ONTASKCOMMENTADD".to_owned(), id: 9, task: Some(4) };
-        let read = Params::of_query(&form(&sender, &task, 3, 100));
+        let read = RestParams::of_query(&form(&sender, &task, 3, 100));
         assert_eq!(
             read.value()["data"],
             json!({"FIELDS": {"ID": "9"}, "FIELDS_BEFORE": "undefined", "FIELDS_AFTER": {"ID": "9", "TASK_ID": "4"}})

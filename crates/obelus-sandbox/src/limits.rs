@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use crate::clock;
-use crate::wire::Fault;
+use crate::wire::RestError;
 
 /// Requests that may come at once.
 const BUCKET: f64 = 50.0;
@@ -19,12 +19,12 @@ const WINDOW: f64 = 600.0;
 
 /// A leaky bucket: each request adds one.
 #[derive(Debug, Default)]
-struct Bucket {
+struct LeakyBucket {
     level: f64,
     at: f64,
 }
 
-impl Bucket {
+impl LeakyBucket {
     /// Counts a request; false if the bucket is full.
     fn take(&mut self, now: f64) -> bool {
         self.level = (self.level - (now - self.at).max(0.0) * LEAK).max(0.0);
@@ -70,27 +70,27 @@ impl Operating {
 
 /// The use of all limits so far.
 #[derive(Debug, Default)]
-pub(crate) struct Limits {
-    buckets: BTreeMap<IpAddr, Bucket>,
+pub(crate) struct PortalLimits {
+    buckets: BTreeMap<IpAddr, LeakyBucket>,
     operating: BTreeMap<String, Operating>,
 }
 
-impl Limits {
+impl PortalLimits {
     /// Counts a request from an address, or refuses it.
-    pub(crate) fn request(&mut self, from: IpAddr, now: f64) -> Result<(), Fault> {
+    pub(crate) fn request(&mut self, from: IpAddr, now: f64) -> Result<(), RestError> {
         match self.buckets.entry(from).or_default().take(now) {
             true => Ok(()),
-            false => Err(Fault::new(503, "QUERY_LIMIT_EXCEEDED", "Too many requests")),
+            false => Err(RestError::new(503, "QUERY_LIMIT_EXCEEDED", "Too many requests")),
         }
     }
 
     /// Refuses a method that has used up its working time.
-    pub(crate) fn method(&mut self, name: &str, now: f64) -> Result<(), Fault> {
+    pub(crate) fn method(&mut self, name: &str, now: f64) -> Result<(), RestError> {
         let operating = self.operating.entry(name.to_owned()).or_default();
         operating.forget(now);
         match operating.sum() < OPERATING {
             true => Ok(()),
-            false => Err(Fault::new(429, "OPERATION_TIME_LIMIT", "Method is blocked due to operation time limit.")),
+            false => Err(RestError::new(429, "OPERATION_TIME_LIMIT", "Method is blocked due to operation time limit.")),
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn fifty_requests_pass_at_once_and_then_two_a_second() {
-        let mut bucket = Bucket::default();
+        let mut bucket = LeakyBucket::default();
         assert_eq!((0..60).filter(|_| bucket.take(1000.0)).count(), 50);
         assert_eq!((0..60).filter(|_| bucket.take(1003.0)).count(), 6);
         assert_eq!((0..60).filter(|_| bucket.take(1003.4)).count(), 0);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn each_client_address_has_its_own_bucket() {
-        let mut limits = Limits::default();
+        let mut limits = PortalLimits::default();
         let (one, two) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
         assert_eq!((0..60).filter(|_| limits.request(one, 1.0).is_ok()).count(), 50);
         assert!(limits.request(two, 1.0).is_ok());
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_method_over_its_time_limit_waits_until_the_window_has_moved() {
-        let mut limits = Limits::default();
+        let mut limits = PortalLimits::default();
         for at in 0..8 {
             assert!(limits.method("crm.deal.list", f64::from(at) * 60.0).is_ok());
             limits.worked("crm.deal.list", 0.0, f64::from(at) * 60.0, 60.0);

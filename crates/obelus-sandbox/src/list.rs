@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::entity::{Entity, Field, MULTI_TYPES, upper_snake};
 use crate::filter;
-use crate::store::{CustomField, Row, Store};
-use crate::wire::{Answer, Fault, Params};
+use crate::store::{CustomField, PortalStore, Row};
+use crate::wire::{MethodAnswer, RestError, RestParams};
 
 pub(crate) const PAGE: i64 = 50;
 
@@ -24,7 +24,7 @@ impl Selection {
     }
 
     /// Reads `select`: `*` means every plain field, `UF_*` every custom field; `ID` is always included.
-    pub(crate) fn read(entity: &'static Entity, own: Vec<CustomField>, params: &Params) -> Result<Self, Fault> {
+    pub(crate) fn read(entity: &'static Entity, own: Vec<CustomField>, params: &RestParams) -> Result<Self, RestError> {
         // A query can write an empty list only as `select[]=`, which is one empty name.
         let names = |wanted: Vec<Value>| {
             wanted.iter().filter_map(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned).collect()
@@ -49,41 +49,41 @@ impl Selection {
 }
 
 /// One page of rows.
-pub(crate) struct Page {
+pub(crate) struct RowPage {
     pub(crate) rows: Vec<Row>,
     pub(crate) total: Option<i64>,
     pub(crate) next: Option<i64>,
 }
 
-impl Page {
+impl RowPage {
     /// The page as an answer.
-    pub(crate) fn answer(&self, result: Value) -> Answer {
-        Answer { result, total: self.total, next: self.next }
+    pub(crate) fn answer(&self, result: Value) -> MethodAnswer {
+        MethodAnswer { result, total: self.total, next: self.next }
     }
 }
 
 /// All rows for `filter` and `order`, for the few lists that the portal does not divide into pages.
 pub(crate) fn whole(
-    store: &Store,
+    store: &PortalStore,
     entity: &'static Entity,
     selection: &Selection,
-    params: &Params,
-) -> Result<Page, Fault> {
+    params: &RestParams,
+) -> Result<RowPage, RestError> {
     let filter = params.object("filter")?.unwrap_or_default();
     let condition = filter::condition(entity, &[], &filter);
     let rest = format!("{} ORDER BY {}", condition.clause(), order(entity, params)?);
     let rows = store.select(entity, &selection.fields, &rest, condition.args)?;
-    Ok(Page { total: Some(rows.len() as i64), rows, next: None })
+    Ok(RowPage { total: Some(rows.len() as i64), rows, next: None })
 }
 
 /// The page for `filter`, `order` and `start`. With `start=-1` the rows are not counted and the first page is returned.
 pub(crate) fn page(
-    store: &Store,
+    store: &PortalStore,
     entity: &'static Entity,
     selection: &Selection,
     own: &[CustomField],
-    params: &Params,
-) -> Result<Page, Fault> {
+    params: &RestParams,
+) -> Result<RowPage, RestError> {
     let filter = params.object("filter")?.unwrap_or_default();
     let condition = filter::condition(entity, own, &filter);
     let order = order(entity, params)?;
@@ -93,16 +93,16 @@ pub(crate) fn page(
     let rest = format!("{clause} ORDER BY {order} LIMIT {PAGE} OFFSET {offset}");
     let rows = store.select(entity, &selection.fields, &rest, condition.args.clone())?;
     if start < 0 {
-        return Ok(Page { rows, total: Some(0), next: None });
+        return Ok(RowPage { rows, total: Some(0), next: None });
     }
     let total = store.count(entity, &clause, condition.args)?;
     let after = offset.saturating_add(PAGE);
     let next = (after < total).then_some(after);
-    Ok(Page { rows, total: Some(total), next })
+    Ok(RowPage { rows, total: Some(total), next })
 }
 
 /// The `ORDER BY` of a list. Unknown names are ignored; the id is the last criterion.
-fn order(entity: &Entity, params: &Params) -> Result<String, Fault> {
+fn order(entity: &Entity, params: &RestParams) -> Result<String, RestError> {
     let wanted = params.object("order")?.unwrap_or_default();
     let mut parts: Vec<String> = wanted
         .iter()

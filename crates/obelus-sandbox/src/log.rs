@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crate::methods::Change;
+use crate::methods::RecordChange;
 
 /// Older entries are dropped.
 const CAPACITY: usize = 200;
 
 /// One request.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct LogEntry {
     pub(crate) number: u64,
     pub(crate) at: i64,
     pub(crate) method: String,
@@ -19,19 +19,19 @@ pub(crate) struct Entry {
     pub(crate) asked: String,
     /// HTTP status, code and description of an error.
     pub(crate) fault: Option<(u16, String, String)>,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<RecordChange>,
     /// The request was carried out, but its answer was dropped on purpose.
     pub(crate) dropped: bool,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    entries: VecDeque<Entry>,
+pub(crate) struct RequestLog {
+    entries: VecDeque<LogEntry>,
     count: u64,
 }
 
-impl Log {
-    pub(crate) fn push(&mut self, mut entry: Entry) {
+impl RequestLog {
+    pub(crate) fn push(&mut self, mut entry: LogEntry) {
         self.count += 1;
         entry.number = self.count;
         self.entries.push_front(entry);
@@ -44,7 +44,7 @@ impl Log {
     }
 
     /// Newest first.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &LogEntry> {
         self.entries.iter()
     }
 }

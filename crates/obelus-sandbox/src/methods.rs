@@ -25,26 +25,26 @@ use crate::clock;
 use crate::entity::{Entity, Field, Kind, STATUS, USER};
 use crate::events::RecordEvent;
 use crate::page;
-use crate::portal::Settings;
-use crate::store::{Row, Store};
-use crate::wire::{Answer, Fault, Params};
+use crate::portal::PortalSettings;
+use crate::store::{PortalStore, Row};
+use crate::wire::{MethodAnswer, RestError, RestParams};
 
 pub(crate) use event::KNOWN_EVENTS;
 pub(crate) use task::status_word;
 pub(crate) use task_v3::V3;
 
 /// The result of a method.
-pub(crate) type Outcome = Result<Answer, Fault>;
+pub(crate) type MethodResult = Result<MethodAnswer, RestError>;
 
 /// A REST method.
-pub(crate) struct Method {
+pub(crate) struct RestMethod {
     /// The scope that the webhook needs; empty if it needs none.
     pub(crate) scope: &'static str,
-    pub(crate) run: Box<dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync>,
+    pub(crate) run: Box<dyn Fn(&mut MethodCall<'_>) -> MethodResult + Send + Sync>,
 }
 
 /// All methods, by name in lower case.
-pub(crate) struct Methods(BTreeMap<String, Method>);
+pub(crate) struct Methods(BTreeMap<String, RestMethod>);
 
 impl Methods {
     pub(crate) fn all() -> Methods {
@@ -72,13 +72,13 @@ impl Methods {
         &mut self,
         name: impl Into<String>,
         scope: &'static str,
-        run: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static,
+        run: impl Fn(&mut MethodCall<'_>) -> MethodResult + Send + Sync + 'static,
     ) {
-        self.0.insert(name.into(), Method { scope, run: Box::new(run) });
+        self.0.insert(name.into(), RestMethod { scope, run: Box::new(run) });
     }
 
     /// Finds a method, ignoring case. Common misspellings with dots are accepted.
-    pub(crate) fn get(&self, name: &str) -> Option<(&str, &Method)> {
+    pub(crate) fn get(&self, name: &str) -> Option<(&str, &RestMethod)> {
         let lower = name.to_lowercase();
         let wire = match lower.as_str() {
             "crm.deal.category.list" => "crm.dealcategory.list",
@@ -90,28 +90,28 @@ impl Methods {
         self.0.get_key_value(wire).map(|(name, method)| (name.as_str(), method))
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Method)> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &RestMethod)> {
         let older = self.0.iter().filter(|(name, _)| !name.starts_with(V3));
         older.map(|(name, method)| (name.as_str(), method))
     }
 }
 
 /// A call in progress: its environment, and the changes and events it has recorded.
-pub(crate) struct Call<'a> {
-    pub(crate) store: &'a Store,
-    pub(crate) settings: &'a Settings,
+pub(crate) struct MethodCall<'a> {
+    pub(crate) store: &'a PortalStore,
+    pub(crate) settings: &'a PortalSettings,
     pub(crate) methods: &'a Methods,
     pub(crate) user: i64,
     pub(crate) now: i64,
-    pub(crate) params: Params,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) params: RestParams,
+    pub(crate) changes: Vec<RecordChange>,
     pub(crate) events: Vec<RecordEvent>,
 }
 
 /// A change made by a call, described for people.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) verb: Verb,
+pub(crate) struct RecordChange {
+    pub(crate) verb: ChangeVerb,
     pub(crate) table: &'static str,
     pub(crate) what: &'static str,
     pub(crate) id: i64,
@@ -122,29 +122,29 @@ pub(crate) struct Change {
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Verb {
+pub(crate) enum ChangeVerb {
     Added,
     Changed,
     Deleted,
 }
 
-impl Call<'_> {
+impl MethodCall<'_> {
     /// The record with this id.
-    pub(crate) fn record(&self, entity: &Entity, id: i64) -> Result<Row, Fault> {
-        self.store.get(entity, id)?.ok_or_else(Fault::not_found)
+    pub(crate) fn record(&self, entity: &Entity, id: i64) -> Result<Row, RestError> {
+        self.store.get(entity, id)?.ok_or_else(RestError::not_found)
     }
 
     /// The parameter `id`.
-    pub(crate) fn id(&self) -> Result<i64, Fault> {
-        self.params.int("id").filter(|id| *id > 0).ok_or_else(Fault::no_id)
+    pub(crate) fn id(&self) -> Result<i64, RestError> {
+        self.params.int("id").filter(|id| *id > 0).ok_or_else(RestError::no_id)
     }
 
     pub(crate) fn added(&mut self, entity: &Entity, id: i64, row: &Row) {
-        self.record_change(Verb::Added, entity, id, row, Vec::new());
+        self.record_change(ChangeVerb::Added, entity, id, row, Vec::new());
     }
 
     pub(crate) fn deleted(&mut self, entity: &Entity, id: i64, row: &Row) {
-        self.record_change(Verb::Deleted, entity, id, row, Vec::new());
+        self.record_change(ChangeVerb::Deleted, entity, id, row, Vec::new());
     }
 
     /// Records which fields changed, except those that the portal sets by itself.
@@ -155,7 +155,7 @@ impl Call<'_> {
                 .then(|| (self.settings.language.label(field), self.plain(field, before), self.plain(field, after)))
         });
         let fields = fields.collect();
-        self.record_change(Verb::Changed, entity, id, before, fields);
+        self.record_change(ChangeVerb::Changed, entity, id, before, fields);
     }
 
     /// A stored value for people: names instead of codes and ids.
@@ -187,14 +187,14 @@ impl Call<'_> {
 
     fn record_change(
         &mut self,
-        verb: Verb,
+        verb: ChangeVerb,
         entity: &Entity,
         id: i64,
         row: &Row,
         fields: Vec<(String, String, String)>,
     ) {
         let title = title(entity, row);
-        self.changes.push(Change {
+        self.changes.push(RecordChange {
             verb,
             table: entity.table,
             what: self.settings.language.what(entity),
@@ -204,9 +204,9 @@ impl Call<'_> {
         });
         if !entity.event.is_empty() {
             let end = match verb {
-                Verb::Added => "ADD",
-                Verb::Changed => "UPDATE",
-                Verb::Deleted => "DELETE",
+                ChangeVerb::Added => "ADD",
+                ChangeVerb::Changed => "UPDATE",
+                ChangeVerb::Deleted => "DELETE",
             };
             let about_task = row.get("TASK_ID").and_then(Value::as_i64);
             self.events.push(RecordEvent { event: format!("ON{}{end}", entity.event), id, task: about_task });
@@ -228,7 +228,7 @@ pub(crate) fn parse_fields(
     entity: &Entity,
     given: &serde_json::Map<String, Value>,
     adding: bool,
-) -> Result<Row, Fault> {
+) -> Result<Row, RestError> {
     let mut row = Row::new();
     for (name, value) in given {
         let Some(field) = entity.field(name).filter(|field| !field.read_only && (adding || !field.immutable)) else {
@@ -241,8 +241,8 @@ pub(crate) fn parse_fields(
 }
 
 /// The error for a missing or invalid field.
-pub(crate) fn invalid(name: &str) -> Fault {
-    Fault::crm(format!("The field {name} is not defined or invalid."))
+pub(crate) fn invalid(name: &str) -> RestError {
+    RestError::crm(format!("The field {name} is not defined or invalid."))
 }
 
 /// Sets a field that the call has not set.

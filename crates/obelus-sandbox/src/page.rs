@@ -10,8 +10,8 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::clock;
-use crate::server::Server;
-use crate::wire::Params;
+use crate::server::PortalServer;
+use crate::wire::RestParams;
 
 use feed::feed;
 use tables::TABS;
@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/refresh.js");
 
 /// The page with the table selected in the query.
-pub(crate) fn html(server: &Server, wanted: &Params) -> String {
+pub(crate) fn html(server: &PortalServer, wanted: &RestParams) -> String {
     let state = server.state();
     let language = server.settings.language;
     let name = wanted.get("show").and_then(Value::as_str).unwrap_or_default();

@@ -11,10 +11,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::clock::Clock;
-use crate::events::{EventQueue, Sender};
-use crate::server::Server;
-use crate::store::{Opened, Store};
+use crate::clock::PortalClock;
+use crate::events::{EventQueue, EventSender};
+use crate::server::PortalServer;
+use crate::store::{DatabaseState, PortalStore};
 use crate::tongue::PortalLanguage;
 use crate::{seed, tls};
 
@@ -90,7 +90,7 @@ impl Default for SandboxOptions {
 }
 
 /// The options that calls need.
-pub(crate) struct Settings {
+pub(crate) struct PortalSettings {
     pub(crate) user: i64,
     pub(crate) token: String,
     pub(crate) events: Events,
@@ -147,7 +147,7 @@ pub struct Portal {
     base_url: String,
     page_url: String,
     certificate: Option<String>,
-    server: Arc<Server>,
+    server: Arc<PortalServer>,
     work: Vec<JoinHandle<()>>,
 }
 
@@ -167,7 +167,7 @@ impl Portal {
         if !(1..=seed::USERS).contains(&options.user) {
             return Err(StartError::User(options.user, seed::USERS));
         }
-        let clock = Clock::default();
+        let clock = PortalClock::default();
         if let Some(now) = options.now {
             clock.set(seconds(now));
         }
@@ -182,13 +182,13 @@ impl Portal {
         let page_url = format!("{scheme}://{domain}/");
         let base_url = format!("{page_url}rest/{}/{}/", options.user, options.token);
         let (courier, delivering) = EventQueue::start();
-        let sender = Sender {
+        let sender = EventSender {
             domain: domain.clone(),
             base: format!("{scheme}://{domain}"),
             user: options.user,
             application_token: options.application_token,
         };
-        let settings = Settings {
+        let settings = PortalSettings {
             user: options.user,
             token: options.token,
             events: options.events,
@@ -198,7 +198,7 @@ impl Portal {
             operating_cost: options.operating_cost,
             language: options.language,
         };
-        let server = Arc::new(Server::new(settings, clock, store, sender, courier));
+        let server = Arc::new(PortalServer::new(settings, clock, store, sender, courier));
         let certificate = tls.as_ref().map(|tls| tls.pem.clone());
         let accepting = tokio::spawn(http::accept(listener, tls, http::router(server.clone())));
         Ok(Portal { address, base_url, page_url, certificate, server, work: vec![accepting, delivering] })
@@ -284,14 +284,14 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-fn open(path: Option<&Path>, now: i64, deals: usize, language: PortalLanguage) -> Result<Store, StartError> {
+fn open(path: Option<&Path>, now: i64, deals: usize, language: PortalLanguage) -> Result<PortalStore, StartError> {
     let failed = |error| StartError::Database { path: path.map(Path::to_owned), error };
-    let (store, opened) = Store::open(path).map_err(failed)?;
+    let (store, opened) = PortalStore::open(path).map_err(failed)?;
     match opened {
         // An earlier version may have had fewer tables.
-        Opened::Existing => store.create().map_err(failed)?,
-        Opened::Foreign => return Err(StartError::Foreign(path.map(Path::to_owned).unwrap_or_default())),
-        Opened::New => {
+        DatabaseState::Existing => store.create().map_err(failed)?,
+        DatabaseState::Foreign => return Err(StartError::Foreign(path.map(Path::to_owned).unwrap_or_default())),
+        DatabaseState::New => {
             let transaction = store.db.unchecked_transaction().map_err(failed)?;
             store.create().map_err(failed)?;
             seed::fill(&store, now, deals, language).map_err(failed)?;

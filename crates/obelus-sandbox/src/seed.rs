@@ -16,9 +16,9 @@ use crate::entity::{
     ACTIVITY, CATEGORY, CHECK_ITEM, COMMENT, COMPANY, CONTACT, DEAL, DEPARTMENT, Entity, GROUP, GROUP_USER, LEAD,
     MULTI, PRODUCT, STATUS, TASK, TASK_COMMENT, USER, USER_FIELD,
 };
-use crate::store::{Row, Store};
+use crate::store::{PortalStore, Row};
 use crate::tongue::PortalLanguage;
-use words::Words;
+use words::SeedWords;
 
 pub(crate) const DEALS: usize = 150;
 /// The number of users of a portal in either language.
@@ -45,7 +45,7 @@ impl Dice {
 }
 
 /// Fills a new portal.
-pub(crate) fn fill(store: &Store, now: i64, deals: usize, language: PortalLanguage) -> Result<()> {
+pub(crate) fn fill(store: &PortalStore, now: i64, deals: usize, language: PortalLanguage) -> Result<()> {
     let words = match language {
         PortalLanguage::Russian => &words::RUSSIAN,
         PortalLanguage::English => &words::ENGLISH,
@@ -63,11 +63,11 @@ pub(crate) fn fill(store: &Store, now: i64, deals: usize, language: PortalLangua
 }
 
 struct Seeder<'a> {
-    store: &'a Store,
+    store: &'a PortalStore,
     now: i64,
     today: i64,
     dice: Dice,
-    words: &'static Words,
+    words: &'static SeedWords,
     language: PortalLanguage,
 }
 

@@ -8,44 +8,44 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use crate::batch::batch;
-use crate::clock::Clock;
+use crate::clock::PortalClock;
 use crate::entity::{HANDLER, USER};
-use crate::events::{Delivery, EventQueue, RecordEvent, Sender, form};
-use crate::limits::{Limits, times};
-use crate::log::{Entry, Log};
-use crate::methods::{Call, Change, Methods, V3, int_of, text_of};
-use crate::portal::Settings;
-use crate::store::Store;
+use crate::events::{Delivery, EventQueue, EventSender, RecordEvent, form};
+use crate::limits::{PortalLimits, times};
+use crate::log::{LogEntry, RequestLog};
+use crate::methods::{MethodCall, Methods, RecordChange, V3, int_of, text_of};
+use crate::portal::PortalSettings;
+use crate::store::PortalStore;
 use crate::tongue::PortalLanguage;
-use crate::wire::{Answer, Fault, Params};
+use crate::wire::{MethodAnswer, RestError, RestParams};
 
 /// Parameters longer than this are cut on the page.
 const MAX_LINE: usize = 140;
 
-pub(crate) struct Server {
-    pub(crate) settings: Settings,
+pub(crate) struct PortalServer {
+    pub(crate) settings: PortalSettings,
     pub(crate) methods: Methods,
-    pub(crate) clock: Clock,
-    pub(crate) sender: Sender,
+    pub(crate) clock: PortalClock,
+    pub(crate) sender: EventSender,
     pub(crate) courier: EventQueue,
-    state: Mutex<State>,
+    state: Mutex<ServerState>,
     served: AtomicU64,
 }
 
 /// The state that one request at a time may use.
-pub(crate) struct State {
-    pub(crate) store: Store,
-    pub(crate) log: Log,
-    limits: Limits,
+pub(crate) struct ServerState {
+    pub(crate) store: PortalStore,
+    pub(crate) log: RequestLog,
+    limits: PortalLimits,
     /// Answers of REST 3.0 by idempotency key and method, with the body they answer.
-    answered: BTreeMap<(String, String), (String, Reply)>,
+    answered: BTreeMap<(String, String), (String, HttpReply)>,
 }
 
 /// A request.
-pub(crate) struct Request<'a> {
+pub(crate) struct RestRequest<'a> {
     /// The path after `/rest/`.
     pub(crate) path: &'a str,
-    pub(crate) params: Params,
+    pub(crate) params: RestParams,
     pub(crate) from: IpAddr,
     /// The header `Idempotency-Key`.
     pub(crate) key: Option<&'a str>,
@@ -53,7 +53,7 @@ pub(crate) struct Request<'a> {
 
 /// The answer to a request.
 #[derive(Clone)]
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     pub(crate) status: u16,
     pub(crate) body: Value,
     pub(crate) as_xml: bool,
@@ -64,24 +64,34 @@ pub(crate) struct Reply {
 /// Changes and events of the calls of a request.
 #[derive(Default)]
 struct SideEffects {
-    changes: Vec<Change>,
+    changes: Vec<RecordChange>,
     events: Vec<RecordEvent>,
 }
 
-impl Server {
-    pub(crate) fn new(settings: Settings, clock: Clock, store: Store, sender: Sender, courier: EventQueue) -> Server {
-        let state =
-            Mutex::new(State { store, log: Log::default(), limits: Limits::default(), answered: BTreeMap::new() });
-        Server { settings, methods: Methods::all(), clock, sender, courier, state, served: AtomicU64::new(0) }
+impl PortalServer {
+    pub(crate) fn new(
+        settings: PortalSettings,
+        clock: PortalClock,
+        store: PortalStore,
+        sender: EventSender,
+        courier: EventQueue,
+    ) -> PortalServer {
+        let state = Mutex::new(ServerState {
+            store,
+            log: RequestLog::default(),
+            limits: PortalLimits::default(),
+            answered: BTreeMap::new(),
+        });
+        PortalServer { settings, methods: Methods::all(), clock, sender, courier, state, served: AtomicU64::new(0) }
     }
 
     /// Ignores poisoning: a panic rolls its transaction back, so the state is consistent.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers a request. A repeated creation of REST 3.0 with the same idempotency key gets the earlier answer.
-    pub(crate) fn serve(&self, request: Request<'_>) -> Reply {
+    pub(crate) fn serve(&self, request: RestRequest<'_>) -> HttpReply {
         let newer = request.path.strip_prefix("api/");
         let (user, token, name) = split_path(newer.unwrap_or(request.path));
         let (name, as_xml) = match (name.strip_suffix(".json"), name.strip_suffix(".xml")) {
@@ -90,10 +100,10 @@ impl Server {
             _ => (name, false),
         };
         if let Err(fault) = self.check(user, token, &request.params) {
-            return Reply { status: fault.status, body: fault.json(), as_xml, dropped: false };
+            return HttpReply { status: fault.status, body: fault.json(), as_xml, dropped: false };
         }
         if newer.is_none() {
-            return Reply { as_xml, ..self.answer(name, request) };
+            return HttpReply { as_xml, ..self.answer(name, request) };
         }
         let name = format!("{V3}{name}");
         let Some(known) = request.key.map(|key| (key.to_owned(), name.clone())) else {
@@ -102,18 +112,18 @@ impl Server {
         let body_now = request.params.value().to_string();
         if let Some((body, reply)) = self.state().answered.get(&known) {
             let words = "The key was already used with another request body";
-            let reused = Fault::new(422, "BITRIX_REST_V3_EXCEPTION_IDEMPOTENCYKEYREUSEDEXCEPTION", words);
+            let reused = RestError::new(422, "BITRIX_REST_V3_EXCEPTION_IDEMPOTENCYKEYREUSEDEXCEPTION", words);
             return if *body == body_now { reply.clone() } else { v3_fault(&reused) };
         }
         let reply = self.answer(&name, request);
         if reply.status == 200 {
-            self.state().answered.insert(known, (body_now, Reply { dropped: false, ..reply.clone() }));
+            self.state().answered.insert(known, (body_now, HttpReply { dropped: false, ..reply.clone() }));
         }
         reply
     }
 
     /// Carries out a method or a batch, and logs it.
-    fn answer(&self, name: &str, request: Request<'_>) -> Reply {
+    fn answer(&self, name: &str, request: RestRequest<'_>) -> HttpReply {
         let start = self.clock.precise();
         let mut state = self.state();
         let asked = describe_params(&request.params);
@@ -141,7 +151,7 @@ impl Server {
             Err(fault) if name.starts_with(V3) && fault.status != 404 => (fault.status, v3_fault(fault).body),
             Err(fault) => (fault.status, fault.json()),
         };
-        state.log.push(Entry {
+        state.log.push(LogEntry {
             number: 0,
             at: finish as i64,
             method: name.trim_start_matches(V3).to_owned(),
@@ -158,55 +168,55 @@ impl Server {
             dropped,
         });
         self.send_events(&state.store, &effects.events);
-        Reply { status, body, as_xml: false, dropped }
+        HttpReply { status, body, as_xml: false, dropped }
     }
 
     /// Checks the user and the token of the webhook.
-    fn check(&self, user: &str, token: &str, params: &Params) -> Result<(), Fault> {
+    fn check(&self, user: &str, token: &str, params: &RestParams) -> Result<(), RestError> {
         if user.is_empty() {
             return Err(match params.get("auth").and_then(Value::as_str) {
-                None | Some("") => Fault::new(401, "NO_AUTH_FOUND", "Wrong authorization data"),
-                Some(_) => Fault::new(401, "expired_token", "The access token provided has expired."),
+                None | Some("") => RestError::new(401, "NO_AUTH_FOUND", "Wrong authorization data"),
+                Some(_) => RestError::new(401, "expired_token", "The access token provided has expired."),
             });
         }
         match user == self.settings.user.to_string() && token == self.settings.token {
             true => Ok(()),
-            false => Err(Fault::new(403, "INVALID_CREDENTIALS", "Invalid request credentials")),
+            false => Err(RestError::new(403, "INVALID_CREDENTIALS", "Invalid request credentials")),
         }
     }
 
     /// Refuses the webhook of a user who is no longer active.
-    fn check_user_active(&self, store: &Store) -> Result<(), Fault> {
+    fn check_user_active(&self, store: &PortalStore) -> Result<(), RestError> {
         let user = store.get(&USER, self.settings.user)?.unwrap_or_default();
         match int_of(&user, "ACTIVE") {
             1 => Ok(()),
-            _ => Err(Fault::new(403, "user_access_error", "The user does not have access to the portal.")),
+            _ => Err(RestError::new(403, "user_access_error", "The user does not have access to the portal.")),
         }
     }
 
     /// Runs one method in a transaction.
     fn call(
         &self,
-        state: &mut State,
+        state: &mut ServerState,
         name: &str,
-        params: Params,
+        params: RestParams,
         effects: &mut SideEffects,
-    ) -> (Result<Answer, Fault>, Option<Value>) {
+    ) -> (Result<MethodAnswer, RestError>, Option<Value>) {
         let start = self.clock.precise();
         let name = name.trim_end_matches(".json");
         let Some((name, method)) = self.methods.get(name) else {
-            return (Err(Fault::new(404, "ERROR_METHOD_NOT_FOUND", "Method not found!")), None);
+            return (Err(RestError::new(404, "ERROR_METHOD_NOT_FOUND", "Method not found!")), None);
         };
         if !method.scope.is_empty() && !self.settings.scopes.iter().any(|scope| scope == method.scope) {
             let words = "The request requires higher privileges than provided by the webhook token";
-            return (Err(Fault::new(403, "insufficient_scope", words)), None);
+            return (Err(RestError::new(403, "insufficient_scope", words)), None);
         }
         if self.settings.rate
             && let Err(fault) = state.limits.method(name, start)
         {
             return (Err(fault), None);
         }
-        let mut call = Call {
+        let mut call = MethodCall {
             store: &state.store,
             settings: &self.settings,
             methods: &self.methods,
@@ -228,7 +238,7 @@ impl Server {
     }
 
     /// Sends events to their handlers.
-    fn send_events(&self, store: &Store, events: &[RecordEvent]) {
+    fn send_events(&self, store: &PortalStore, events: &[RecordEvent]) {
         for happening in events {
             for handler in store.find(&HANDLER, "EVENT", happening.event.clone()).unwrap_or_default() {
                 self.courier.send(Delivery {
@@ -250,9 +260,9 @@ impl Server {
 }
 
 /// An error in the form of REST 3.0.
-fn v3_fault(fault: &Fault) -> Reply {
+fn v3_fault(fault: &RestError) -> HttpReply {
     let body = json!({"error": {"code": fault.code, "message": fault.words}});
-    Reply { status: fault.status, body, as_xml: false, dropped: false }
+    HttpReply { status: fault.status, body, as_xml: false, dropped: false }
 }
 
 /// Splits `1/token/crm.deal.list` into user, token and method; a path of one part is only a method.
@@ -266,7 +276,7 @@ fn split_path(path: &str) -> (&str, &str, &str) {
 }
 
 /// The parameters in one short line: `id 1`, `filter {"CLOSED":"N"}`.
-fn describe_params(params: &Params) -> String {
+fn describe_params(params: &RestParams) -> String {
     let shown = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -284,7 +294,7 @@ fn describe_params(params: &Params) -> String {
 }
 
 /// The number of rows of a list: `→ 50 из 150`; empty if the answer is not a list.
-fn row_count(answer: &Answer, language: PortalLanguage) -> String {
+fn row_count(answer: &MethodAnswer, language: PortalLanguage) -> String {
     let nested = ["tasks", "items"].iter().find_map(|name| answer.result.get(name));
     let Some(rows) = nested.unwrap_or(&answer.result).as_array() else { return String::new() };
     match answer.total {
@@ -293,14 +303,17 @@ fn row_count(answer: &Answer, language: PortalLanguage) -> String {
     }
 }
 
-fn in_transaction(store: &Store, work: impl FnOnce() -> Result<Answer, Fault>) -> Result<Answer, Fault> {
+fn in_transaction(
+    store: &PortalStore,
+    work: impl FnOnce() -> Result<MethodAnswer, RestError>,
+) -> Result<MethodAnswer, RestError> {
     let transaction = store.db.unchecked_transaction()?;
     let answer = work()?;
     transaction.commit()?;
     Ok(answer)
 }
 
-fn body(answer: &Answer, time: Value) -> Value {
+fn body(answer: &MethodAnswer, time: Value) -> Value {
     let mut body = json!({"result": answer.result});
     if let Some(next) = answer.next {
         body["next"] = json!(next);
@@ -318,11 +331,11 @@ mod tests {
 
     #[test]
     fn a_request_and_its_result_are_logged_in_one_short_line() {
-        assert_eq!(describe_params(&Params::of_query("id=1&filter[CLOSED]=N")), "id 1, filter {\"CLOSED\":\"N\"}");
-        let long = describe_params(&Params::of_query(&format!("x={}", "ы".repeat(500))));
+        assert_eq!(describe_params(&RestParams::of_query("id=1&filter[CLOSED]=N")), "id 1, filter {\"CLOSED\":\"N\"}");
+        let long = describe_params(&RestParams::of_query(&format!("x={}", "ы".repeat(500))));
         assert_eq!(long.chars().count(), MAX_LINE + 1);
         assert_eq!(
-            row_count(&Answer { result: json!([1, 2]), total: Some(150), next: None }, PortalLanguage::Russian),
+            row_count(&MethodAnswer { result: json!([1, 2]), total: Some(150), next: None }, PortalLanguage::Russian),
             "→ 2 из 150"
         );
         assert_eq!(row_count(&json!({"tasks": [1]}).into(), PortalLanguage::English), "→ 1");

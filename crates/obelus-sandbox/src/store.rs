@@ -15,7 +15,7 @@ pub(crate) type Row = Map<String, Value>;
 /// The version of the tables. Files with another version are refused.
 const LAYOUT: i64 = 2;
 
-pub(crate) struct Store {
+pub(crate) struct PortalStore {
     pub(crate) db: Connection,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct CustomField {
 /// The column with the values of custom fields.
 pub(crate) const OWN: &str = "OWN";
 
-impl Store {
+impl PortalStore {
     /// Opens a file or a database in memory, and returns whether it is new, existing or foreign.
-    pub(crate) fn open(path: Option<&Path>) -> rusqlite::Result<(Store, Opened)> {
+    pub(crate) fn open(path: Option<&Path>) -> rusqlite::Result<(PortalStore, DatabaseState)> {
         let db = match path {
             Some(path) => Connection::open(path)?,
             None => Connection::open_in_memory()?,
@@ -52,14 +52,14 @@ impl Store {
         let layout: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
         let opened = match (layout, tables) {
-            (LAYOUT, _) => Opened::Existing,
-            (0, 0) => Opened::New,
-            _ => Opened::Foreign,
+            (LAYOUT, _) => DatabaseState::Existing,
+            (0, 0) => DatabaseState::New,
+            _ => DatabaseState::Foreign,
         };
-        Ok((Store { db }, opened))
+        Ok((PortalStore { db }, opened))
     }
 
-    /// Creates missing tables. The caller sets the layout version with [`Store::mark`] after the seed data is stored.
+    /// Creates missing tables. The caller sets the layout version with [`PortalStore::mark`] after the seed data is stored.
     pub(crate) fn create(&self) -> rusqlite::Result<()> {
         for entity in ALL {
             let columns: Vec<String> = entity.fields.iter().map(column).collect();
@@ -178,7 +178,7 @@ impl Store {
 
 /// The state of a database when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Opened {
+pub(crate) enum DatabaseState {
     New,
     Existing,
     /// Made by another program or version.
@@ -255,8 +255,8 @@ mod tests {
 
     #[test]
     fn a_record_is_stored_changed_and_deleted() -> rusqlite::Result<()> {
-        let (store, opened) = Store::open(None)?;
-        assert_eq!(opened, Opened::New);
+        let (store, opened) = PortalStore::open(None)?;
+        assert_eq!(opened, DatabaseState::New);
         store.create()?;
         let row = json!({"TITLE": "Окна", "OPPORTUNITY": 5.5, "OWN": {"UF_CRM_X": 1}, "UNKNOWN\"": 1});
         let id = store.insert(&DEAL, row.as_object().unwrap_or(&Row::new()))?;

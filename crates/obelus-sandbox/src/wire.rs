@@ -4,6 +4,6 @@ pub(crate) mod answer;
 pub(crate) mod params;
 mod xml;
 
-pub(crate) use answer::{Answer, Fault};
-pub(crate) use params::Params;
+pub(crate) use answer::{MethodAnswer, RestError};
+pub(crate) use params::RestParams;
 pub(crate) use xml::xml;

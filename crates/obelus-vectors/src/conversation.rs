@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::case::Case;
 pub(crate) use expect::same_method;
 use peers::{Called, Peers};
-use script::Script;
+use script::TurnScript;
 
 /// A conversation in progress.
 pub(crate) struct Conversation<P> {
@@ -50,7 +50,7 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
     let name = case.get("agent")?.as_str().unwrap_or("crm").to_owned();
     let agent = agent(&name)?;
     let settings = with_settings(agent.settings.clone(), &case.get("settings")?)?;
-    let mut conversation = Conversation::new(case, agent, settings, Script::default())?;
+    let mut conversation = Conversation::new(case, agent, settings, TurnScript::default())?;
     let why = conversation.play_all(case)?;
     Ok((why, conversation.observed()))
 }

@@ -13,18 +13,18 @@ use obelus_kernel::session::{
 use serde_json::{Value, json};
 
 use crate::case::Case;
-use script::{Activities, contains};
+use script::{ScriptedActivities, contains};
 
 /// A run in progress and its record.
-pub(crate) struct Run {
+pub(crate) struct CaseRun {
     pub(crate) session: Session,
-    activities: Activities,
+    activities: ScriptedActivities,
     solutions: std::vec::IntoIter<Value>,
     requests: u64,
     /// Calls that activities received, with the moments of start and end.
-    received: Vec<Received>,
+    received: Vec<ReceivedCall>,
     /// Running calls and requests, in the order of their start.
-    pending: Vec<Pending>,
+    pending: Vec<PendingWork>,
     /// The number of completions; a run has no other clock.
     completions: u64,
     moment: u64,
@@ -34,19 +34,19 @@ pub(crate) struct Run {
     problems: Option<String>,
 }
 
-struct Received {
+struct ReceivedCall {
     call: Arc<Value>,
     began: u64,
     ended: Option<u64>,
 }
 
-struct Pending {
-    what: Work,
+struct PendingWork {
+    what: PendingKind,
     takes: u64,
     began: u64,
 }
 
-enum Work {
+enum PendingKind {
     Call { start: Box<obelus_kernel::session::Start>, received: usize },
     Request(RequestId),
 }
@@ -58,12 +58,12 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
         Value::Null => Settings { mode: Mode::Full, before: false, ..Settings::default() },
         given => settings(given)?,
     };
-    let activities = Activities::new(case.get("activities")?);
+    let activities = ScriptedActivities::new(case.get("activities")?);
     settings.activities = activities.names();
     let schema = request.get("schema").cloned();
     let session = Session::new("case", context, schema, Arc::new(settings)).map_err(|fault| fault.to_string())?;
     let solutions = case.get("solutions")?.as_array().cloned().unwrap_or_default().into_iter();
-    let mut run = Run {
+    let mut run = CaseRun {
         session,
         activities,
         solutions,
@@ -118,7 +118,7 @@ pub(crate) fn with_after_reading(mut settings: Settings, given: Option<&Value>) 
     Ok(settings)
 }
 
-impl Run {
+impl CaseRun {
     fn handle(&mut self, input: Input) {
         // A fixed time, because these cases do not depend on it.
         let now = obelus_kernel::Time(1_768_467_600_000);
@@ -134,14 +134,18 @@ impl Run {
         match task {
             Task::AskModel { id } => {
                 self.requests += 1;
-                self.pending.push(Pending { what: Work::Request(id), takes: 0, began: self.completions });
+                self.pending.push(PendingWork { what: PendingKind::Request(id), takes: 0, began: self.completions });
             }
             Task::Call(start) => {
                 self.moment += 1;
                 let received = self.received.len();
-                self.received.push(Received { call: start.call.clone(), began: self.moment, ended: None });
+                self.received.push(ReceivedCall { call: start.call.clone(), began: self.moment, ended: None });
                 let takes = self.activities.takes(start.activity());
-                self.pending.push(Pending { what: Work::Call { start, received }, takes, began: self.completions });
+                self.pending.push(PendingWork {
+                    what: PendingKind::Call { start, received },
+                    takes,
+                    began: self.completions,
+                });
             }
             Task::Load { id, path } => {
                 let request = Err(format!("no file `{path}` in a vector"));
@@ -160,16 +164,16 @@ impl Run {
     /// Completes everything that runs, in the order of the script.
     fn play(&mut self) {
         while !self.pending.is_empty() && self.problems.is_none() {
-            let free = |pending: &Pending| self.completions - pending.began >= pending.takes;
+            let free = |pending: &PendingWork| self.completions - pending.began >= pending.takes;
             let next = self.pending.iter().position(free).unwrap_or(0);
-            let Pending { what, .. } = self.pending.remove(next);
+            let PendingWork { what, .. } = self.pending.remove(next);
             self.completions += 1;
             match what {
-                Work::Request(id) => match self.solutions.next() {
+                PendingKind::Request(id) => match self.solutions.next() {
                     Some(solution) => self.handle(Input::Answer { id, answer: script::answer(solution) }),
                     None => self.problems = Some("the model was asked more often than there are solutions".to_owned()),
                 },
-                Work::Call { start, received } => {
+                PendingKind::Call { start, received } => {
                     self.moment += 1;
                     self.received[received].ended = Some(self.moment);
                     let outcome = self.activities.run(&start);

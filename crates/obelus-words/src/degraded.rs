@@ -3,13 +3,13 @@
 use crate::Language;
 
 /// A text in Russian and in English.
-type Words = [&'static str; 2];
+type BilingualText = [&'static str; 2];
 
 /// Why a model did not answer, by the stable code of the cause.
 struct Cause {
     code: &'static str,
-    what: Words,
-    advice: Words,
+    what: BilingualText,
+    advice: BilingualText,
 }
 
 macro_rules! cause {

@@ -14,15 +14,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
+pub(crate) use agents::{Agents, Explain, Login, Pin, PolicyCommand};
 #[cfg(feature = "restate")]
 pub(crate) use engine::{EngineArgs, EngineName, WorkerArgs};
-pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb};
-pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
+pub(crate) use people::{AlsoFor, AnswerArgs, Approve, Deny, InboxArgs, Verb};
+pub(crate) use plan::{CheckArgs, Format, GraphArgs, PlanCommand, PlanFile, RunPlan, Simulate};
 #[cfg(feature = "serve")]
-pub(crate) use serve::{RoleName, Serve, Tokens};
+pub(crate) use serve::{RoleName, Serve, TokensCommand};
 pub(crate) use server::{NoServer, ServerArgs};
-pub(crate) use sessions::Sessions;
+pub(crate) use sessions::SessionsCommand;
 
 /// Agents that do real work under human control.
 #[derive(Parser)]
@@ -86,20 +86,20 @@ impl From<Lang> for obelus_runtime::Language {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    Run(Run),
-    Chat(Chat),
+    Run(RunArgs),
+    Chat(ChatArgs),
     New(New),
     Demo(crate::cmd::demo::Demo),
     #[command(subcommand, after_help = "Example:\n  obelus plan check plan.json && obelus plan run plan.json")]
-    Plan(Plan),
+    Plan(PlanCommand),
     #[command(subcommand, after_help = "Example:\n  obelus agents check agents/notes")]
     Agents(Agents),
     #[command(subcommand, after_help = "Example:\n  obelus sessions list")]
-    Sessions(Sessions),
+    Sessions(SessionsCommand),
     #[command(subcommand, after_help = "Example:\n  obelus policy explain agents/notes call.json")]
-    Policy(Policy),
-    Inbox(Inbox),
-    Answer(Answer),
+    Policy(PolicyCommand),
+    Inbox(InboxArgs),
+    Answer(AnswerArgs),
     Approve(Approve),
     Deny(Deny),
     Resolve(Resolve),
@@ -111,7 +111,7 @@ pub(crate) enum Command {
     Serve(Serve),
     #[cfg(feature = "serve")]
     #[command(subcommand, after_help = "Example:\n  obelus tokens add anna --role operator")]
-    Tokens(Tokens),
+    Tokens(TokensCommand),
     #[cfg(feature = "restate")]
     Worker(WorkerArgs),
     Doctor(Doctor),
@@ -174,7 +174,7 @@ Examples:
   obelus run agents/notes --say 'What is on it?' --image photo.png --model openai
   obelus run request.yaml --model playbook:answers.yaml --record run.jsonl
   obelus run request.yaml --model replay:run.jsonl")]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// A request `{context, schema?}` in JSON or YAML, or an agent: its name, folder or `agent.yaml`; `-` is stdin.
     pub(crate) file: PathBuf,
     /// The parameters of the request: JSON, or @FILE.
@@ -211,7 +211,7 @@ Examples:
   obelus chat --agent operator --site shop.example.test
   obelus chat --server https://agents.example.test --token-file token --agent crm
   echo 'What did we decide?' | obelus chat --agent notes")]
-pub(crate) struct Chat {
+pub(crate) struct ChatArgs {
     /// An agent's name, folder or file. By default the agent of the session, else your own `crm`, else your only agent, else the bundled `crm`.
     #[arg(long, value_name = "A")]
     pub(crate) agent: Option<String>,
@@ -233,7 +233,7 @@ pub(crate) struct RunOptions {
     pub(crate) model: Option<String>,
     /// The mode: shadow executes nothing, canary only reads and creations, full everything that is allowed.
     #[arg(long, value_enum)]
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<ModeArg>,
     /// A file that binds activities to programs, HTTP requests or jq filters.
     #[arg(long, value_name = "FILE")]
     pub(crate) activities: Option<PathBuf>,
@@ -263,18 +263,18 @@ pub(crate) struct StoreArgs {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Mode {
+pub(crate) enum ModeArg {
     Shadow,
     Canary,
     Full,
 }
 
-impl From<Mode> for obelus_kernel::session::Mode {
-    fn from(mode: Mode) -> Self {
+impl From<ModeArg> for obelus_kernel::session::Mode {
+    fn from(mode: ModeArg) -> Self {
         match mode {
-            Mode::Shadow => Self::Shadow,
-            Mode::Canary => Self::Canary,
-            Mode::Full => Self::Full,
+            ModeArg::Shadow => Self::Shadow,
+            ModeArg::Canary => Self::Canary,
+            ModeArg::Full => Self::Full,
         }
     }
 }

@@ -30,7 +30,7 @@ mod vectors;
 
 use anyhow::Result;
 
-use crate::cli::{Command, Plan};
+use crate::cli::{Command, PlanCommand};
 use crate::output::Exit;
 
 /// Runs a command. An error means wrong usage or unreadable input; failed work is an exit code.
@@ -60,10 +60,10 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Worker(args) => engine::worker(&args),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Resolve(args) => resolve::run(&args),
-        Command::Plan(Plan::Check(args)) => plan::check(&args),
-        Command::Plan(Plan::Graph(args)) => plan::graph(&args),
-        Command::Plan(Plan::Simulate(args)) => plan::simulate(&args),
-        Command::Plan(Plan::Run(args)) => run::plan(&args),
+        Command::Plan(PlanCommand::Check(args)) => plan::check(&args),
+        Command::Plan(PlanCommand::Graph(args)) => plan::graph(&args),
+        Command::Plan(PlanCommand::Simulate(args)) => plan::simulate(&args),
+        Command::Plan(PlanCommand::Run(args)) => run::plan(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Completions(args) => Ok(completions::run(&args)),

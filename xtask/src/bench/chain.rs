@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::langgraph::{LangGraph, cpu_of, script};
-use super::row::{Goal, Row};
-use super::{Run, figures, median, programs};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, figures, median, programs};
 use crate::step::target;
 
 const SIZES: [usize; 3] = [10, 100, 1_000];
@@ -19,7 +19,7 @@ const DURABLE: Goal = Goal::Ratio(20.0);
 const BY_COMMAND: Goal = Goal::Ratio(50.0);
 
 /// Chains with the library, then with the command.
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     let peer = LangGraph::installed()?;
     let mut rows = in_memory(run, &peer)?;
     rows.extend(durable(run, &peer)?);
@@ -28,13 +28,13 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
 }
 
 /// Independent branches.
-pub(super) fn fans(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn fans(run: &BenchRun) -> Result<Vec<BenchRow>> {
     let peer = LangGraph::installed()?;
     // LangGraph needs minutes for 10,000 branches.
     let compared = if run.quick { &FANS[..2] } else { &FANS[..] };
     run.say("a fan-out by LangGraph");
     let theirs = peer.figures(&["fan", &list(compared), "3"])?;
-    let row = |size: usize| -> Result<Row> {
+    let row = |size: usize| -> Result<BenchRow> {
         run.say(&format!("a fan-out of {}", super::grouped(size as u64)));
         let ours = microseconds(Command::new(programs()?.join("chain")).args(["fan", &size.to_string(), "10"]))?;
         let name = format!("a branch of a fan-out of {}", super::grouped(size as u64));
@@ -43,7 +43,7 @@ pub(super) fn fans(run: &Run) -> Result<Vec<Row>> {
     FANS.into_iter().map(row).collect()
 }
 
-fn in_memory(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
+fn in_memory(run: &BenchRun, peer: &LangGraph) -> Result<Vec<BenchRow>> {
     let program = programs()?.join("chain");
     let mut rows = Vec::new();
     for (shape, beside) in [("loop", "LangGraph, a loop of one node"), ("chain", "LangGraph, a chain of nodes")] {
@@ -67,7 +67,7 @@ fn in_memory(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn durable(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
+fn durable(run: &BenchRun, peer: &LangGraph) -> Result<Vec<BenchRow>> {
     let (folder, program) = (run.folder("chain")?, programs()?.join("peer"));
     let mut rounds = Vec::new();
     for round in 1..=run.rounds() {
@@ -94,7 +94,7 @@ fn durable(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
 }
 
 /// Whole processes, from start to end: `obelus plan run` beside a script.
-fn by_command(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
+fn by_command(run: &BenchRun, peer: &LangGraph) -> Result<Vec<BenchRow>> {
     let (obelus, python) = (target()?.join("release/obelus"), peer.program("python"));
     let script = script().display().to_string();
     let mut rows = Vec::new();
@@ -119,7 +119,7 @@ fn by_command(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
             }
             let (ours, theirs) = (median(ours), median(theirs));
             let beside = "LangGraph, a script".to_owned();
-            rows.push(Row { name, unit: "ms CPU", ours, beside, peer: Some(theirs), goal: BY_COMMAND });
+            rows.push(BenchRow { name, unit: "ms CPU", ours, beside, peer: Some(theirs), goal: BY_COMMAND });
         }
     }
     Ok(rows)
@@ -139,8 +139,8 @@ fn plan(calls: usize) -> Value {
     })
 }
 
-fn step_row(name: String, ours: f64, beside: &str, peer: Option<f64>, goal: Goal) -> Row {
-    Row { name, unit: "µs CPU", ours, beside: beside.to_owned(), peer, goal }
+fn step_row(name: String, ours: f64, beside: &str, peer: Option<f64>, goal: Goal) -> BenchRow {
+    BenchRow { name, unit: "µs CPU", ours, beside: beside.to_owned(), peer, goal }
 }
 
 fn list(sizes: &[usize]) -> String {

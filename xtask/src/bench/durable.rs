@@ -4,12 +4,12 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::row::{Goal, Row};
-use super::{Figures, Run, figures, programs};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, Figures, figures, programs};
 
 const LIMIT: &str = "limit: append and fdatasync";
 
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     let (program, folder) = (programs()?.join("durable"), run.folder("durable")?);
     let measure = |figure: &str, rest: &[&str]| -> Result<Figures> {
         run.say(&format!("durability: {figure} {}", rest.join(" ")));
@@ -35,8 +35,8 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
 }
 
 /// Time of a step, and bytes on disk.
-fn throughput(one: &Figures, many: &Figures, bytes: &Figures) -> Vec<Row> {
-    let row = |name: &str, unit, ours, beside: &str, peer, goal| Row {
+fn throughput(one: &Figures, many: &Figures, bytes: &Figures) -> Vec<BenchRow> {
+    let row = |name: &str, unit, ours, beside: &str, peer, goal| BenchRow {
         name: name.to_owned(),
         unit,
         ours,
@@ -70,8 +70,8 @@ fn throughput(one: &Figures, many: &Figures, bytes: &Figures) -> Vec<Row> {
 }
 
 /// How opening and restoring grow with the number of sessions and records.
-fn growth([few, all]: [&Figures; 2], [young, old]: [&Figures; 2]) -> Vec<Row> {
-    let row = |name: &str, unit, ours, beside: &str, peer, goal| Row {
+fn growth([few, all]: [&Figures; 2], [young, old]: [&Figures; 2]) -> Vec<BenchRow> {
+    let row = |name: &str, unit, ours, beside: &str, peer, goal| BenchRow {
         name: name.to_owned(),
         unit,
         ours,

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::row::{Goal, Row};
-use super::{Run, grouped, programs};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, grouped, programs};
 
 /// One comparison: the same work on a small and a large input.
 pub(super) struct Growth {
@@ -59,13 +59,13 @@ const ALL: [Growth; 14] = [
     calls("a fan-out, calls", "fan", [1_000, 10_000], 1, 12.0),
 ];
 
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     needs_valgrind()?;
-    let row = |growth: &Growth| -> Result<Row> {
+    let row = |growth: &Growth| -> Result<BenchRow> {
         let [small, large] = growth.sizes;
         run.say(&format!("{}: {} and {}, in instructions", growth.what, grouped(small), grouped(large)));
         let program = programs()?.join(growth.program);
-        Ok(Row {
+        Ok(BenchRow {
             name: format!("{}: {}", growth.what, grouped(large)),
             unit: "instructions",
             ours: count(&program, growth, large)? as f64,

@@ -6,13 +6,13 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::langgraph::LangGraph;
-use super::row::{Goal, Row};
-use super::{Figures, Run, figures, programs};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, Figures, figures, programs};
 
 const FATAL: &str = "100";
 const STEPS: &str = "200";
 
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     let (peer, program) = (LangGraph::installed()?, programs()?.join("peer"));
     let folder = run.folder("kill")?;
     run.say("a hard kill in step 100");
@@ -23,7 +23,7 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
         run.say(&format!("the same by {beside}"));
         killed(&mut peer.command(&["kill", durability, FATAL, STEPS, &folder]))?;
         let theirs = all_done(peer.figures(&["resume", STEPS, &folder])?)?;
-        rows.push(Row {
+        rows.push(BenchRow {
             name: "effects repeated after a hard kill".to_owned(),
             unit: "effects",
             ours: ours["repeated"],

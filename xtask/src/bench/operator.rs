@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::row::{Goal, Row};
-use super::{Run, figures, programs};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, figures, programs};
 use crate::step::{root, step, target};
 
 /// The tested version.
@@ -14,14 +14,14 @@ const PLAYWRIGHT_MCP: &str = "@playwright/mcp@0.0.83";
 /// The goal: a snapshot takes at least this many times as long as a step.
 const SMALLER: f64 = 100.0;
 
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     let folder = run.folder("operator")?;
     run.say("a step of the operator, beside a snapshot by the browser");
     let mut command = Command::new(programs()?.join("operator"));
     command.arg(&folder).arg(root().join("agents/operator")).env("OBELUS_PLAYWRIGHT_MCP", playwright_mcp()?);
     let figures = figures(&mut command)?;
     let beside = format!("a snapshot of a page of {:.0} characters by the browser", figures["page"]);
-    let row = |name: &str, unit, key: &str, goal| Row {
+    let row = |name: &str, unit, key: &str, goal| BenchRow {
         name: name.to_owned(),
         unit,
         ours: figures[key],

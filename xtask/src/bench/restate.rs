@@ -4,16 +4,16 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::row::{Goal, Row};
-use super::{Run, figures, programs};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, figures, programs};
 
 /// The goal: the share of the bare service's steps a second.
 const SHARE: f64 = 0.6;
 
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     run.say("steps on Restate, beside a bare service (installs the server from npm, once)");
     let figures = figures(Command::new(programs()?.join("throughput")).arg("sessions"))?;
-    Ok(vec![Row {
+    Ok(vec![BenchRow {
         name: "a step on Restate, 64 sessions at once".to_owned(),
         unit: "µs",
         ours: 1e6 / figures["rate"],

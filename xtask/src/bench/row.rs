@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// A figure, for which less is better, with the same figure of a peer or of a physical limit.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct BenchRow {
     /// What is measured.
     pub(crate) name: String,
     /// The unit of both figures.
@@ -30,7 +30,7 @@ pub(crate) enum Goal {
     Shown,
 }
 
-impl Row {
+impl BenchRow {
     /// The peer's figure divided by ours; none without a peer, or if our figure is zero.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.peer.map(|peer| peer / self.ours).filter(|ratio| ratio.is_finite())
@@ -73,10 +73,10 @@ impl Goal {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{Goal, Row};
+    use super::{BenchRow, Goal};
 
-    pub(crate) fn row(ours: f64, peer: Option<f64>, goal: Goal) -> Row {
-        Row { name: "a step".to_owned(), unit: "µs", ours, beside: "LangGraph".to_owned(), peer, goal }
+    pub(crate) fn row(ours: f64, peer: Option<f64>, goal: Goal) -> BenchRow {
+        BenchRow { name: "a step".to_owned(), unit: "µs", ours, beside: "LangGraph".to_owned(), peer, goal }
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::langgraph::LangGraph;
-use super::row::{Goal, Row};
-use super::{Figures, Run};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, Figures};
 use crate::step::{root, target};
 
 const SESSIONS: &str = "64";
@@ -40,7 +40,7 @@ impl Drop for Running {
     }
 }
 
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     let folder = PathBuf::from(run.folder("serve")?);
     run.say(&format!("{SESSIONS} sessions over HTTP"));
     let turns = {
@@ -65,12 +65,12 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn row(name: &str, unit: &'static str, ours: f64, peer: Option<f64>, goal: Goal) -> Row {
-    Row { name: name.to_owned(), unit, ours, beside: "langgraph dev, in memory".to_owned(), peer, goal }
+fn row(name: &str, unit: &'static str, ours: f64, peer: Option<f64>, goal: Goal) -> BenchRow {
+    BenchRow { name: name.to_owned(), unit, ours, beside: "langgraph dev, in memory".to_owned(), peer, goal }
 }
 
 /// The memory of open streams. LangGraph has no comparable figures.
-fn streams(run: &Run, folder: &Path) -> Result<Vec<Row>> {
+fn streams(run: &BenchRun, folder: &Path) -> Result<Vec<BenchRow>> {
     let count = STREAMS[usize::from(run.quick)];
     run.say(&format!("{count} open streams"));
     let server = serve(&folder.join("streams"))?;
@@ -82,7 +82,7 @@ fn streams(run: &Run, folder: &Path) -> Result<Vec<Row>> {
 
 /// A server that was started on a store of many sessions, beside one on a store of few: its memory, and the first page
 /// of its list.
-fn idle_sessions(run: &Run, folder: &Path) -> Result<Vec<Row>> {
+fn idle_sessions(run: &BenchRun, folder: &Path) -> Result<Vec<BenchRow>> {
     let count = IDLE[usize::from(run.quick)];
     run.say(&format!("{count} idle sessions"));
     let (few, many) = (started(&folder.join("few"), FEW)?, started(&folder.join("idle"), count)?);
@@ -127,8 +127,8 @@ fn parts(sessions: usize) -> Vec<usize> {
 }
 
 /// A row beside another figure of ours.
-fn beside(name: &str, unit: &'static str, ours: f64, other: &str, peer: f64, goal: Goal) -> Row {
-    Row { name: name.to_owned(), unit, ours, beside: format!("Obelus, {other}"), peer: Some(peer), goal }
+fn beside(name: &str, unit: &'static str, ours: f64, other: &str, peer: f64, goal: Goal) -> BenchRow {
+    BenchRow { name: name.to_owned(), unit, ours, beside: format!("Obelus, {other}"), peer: Some(peer), goal }
 }
 
 /// Starts `obelus serve`: the process, its address, its token.

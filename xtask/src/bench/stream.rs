@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::instructions::{Growth, count, needs_valgrind};
-use super::row::{Goal, Row};
-use super::{Run, programs};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, programs};
 
 const SMALL: u64 = 1_000_000;
 const LARGE: u64 = 10_000_000;
@@ -17,14 +17,14 @@ const fn work(subject: &'static str) -> Growth {
     Growth { what: "", program: "cost", subject, sizes: [SMALL, LARGE], repetitions: 1, pieces: 1, target: MOST_GROWTH }
 }
 
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     needs_valgrind()?;
     let cost = programs()?.join("cost");
     run.say("a streamed answer, in instructions");
     let small = count(&cost, &work("stream"), SMALL)? as f64;
     let large = count(&cost, &work("stream"), LARGE)? as f64;
     let whole = count(&cost, &work("whole"), LARGE)? as f64;
-    let row = |beside: &str, peer, goal| Row {
+    let row = |beside: &str, peer, goal| BenchRow {
         name: "an answer of 10 MB in pieces of 16 bytes".to_owned(),
         unit: "instructions",
         ours: large,

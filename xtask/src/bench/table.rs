@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::row::Row;
+use super::row::BenchRow;
 use crate::step::root;
 
 /// The markers of the table in the document. Text outside of them is written by hand.
@@ -13,7 +13,7 @@ const END: &str = "<!-- end of what cargo xtask bench writes -->";
 const HEADS: [&str; 7] = ["", "unit", "Obelus", "peer", "ratio", "goal", "holds"];
 
 /// The cells of a row, in the order of [`HEADS`].
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &BenchRow) -> [String; 7] {
     let holds = match row.holds() {
         Some(true) => "yes",
         Some(false) => "NO",
@@ -32,7 +32,7 @@ fn cells(row: &Row) -> [String; 7] {
 }
 
 /// The table for a terminal.
-pub(super) fn text(rows: &[Row]) -> String {
+pub(super) fn text(rows: &[BenchRow]) -> String {
     let lines: Vec<[String; 7]> = std::iter::once(HEADS.map(str::to_owned)).chain(rows.iter().map(cells)).collect();
     let widths: Vec<usize> =
         (0..7).map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0)).collect();
@@ -50,12 +50,12 @@ pub(super) fn text(rows: &[Row]) -> String {
 }
 
 /// All rows as one JSON document.
-pub(super) fn json(machine: &str, rows: &[Row]) -> Value {
-    serde_json::json!({"machine": machine, "rows": rows.iter().map(Row::to_json).collect::<Vec<_>>()})
+pub(super) fn json(machine: &str, rows: &[BenchRow]) -> Value {
+    serde_json::json!({"machine": machine, "rows": rows.iter().map(BenchRow::to_json).collect::<Vec<_>>()})
 }
 
 /// The table in Markdown, below the machine and the date.
-pub(super) fn markdown(machine: &str, rows: &[Row]) -> String {
+pub(super) fn markdown(machine: &str, rows: &[BenchRow]) -> String {
     let mut text =
         format!("Measured on {machine}.\n\n| what | beside | unit | Obelus | peer | ratio | goal | holds |\n");
     text.push_str("|---|---|---|---:|---:|---:|---|---|\n");

@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::langgraph::LangGraph;
-use super::row::{Goal, Row};
-use super::{Figures, Run, figures, programs};
+use super::row::{BenchRow, Goal};
+use super::{BenchRun, Figures, figures, programs};
 
 const MESSAGES: usize = 2_000;
 /// LangGraph is not measured at this size: without delta channels it would write hundreds of gigabytes.
@@ -15,7 +15,7 @@ const MANY: usize = 100_000;
 /// The largest permitted growth of a turn's cost from the first tenth of a conversation to the last.
 const FLAT: f64 = 1.5;
 
-pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+pub(super) fn rows(run: &BenchRun) -> Result<Vec<BenchRow>> {
     let peer = LangGraph::installed()?;
     let folder = run.folder("thread")?;
     let count = MESSAGES.to_string();
@@ -40,8 +40,8 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
 }
 
 /// The same thread with Obelus and with LangGraph.
-fn compared(ours: &Figures, theirs: &Figures, beside: &str) -> Vec<Row> {
-    let row = |name: &str, unit, key: &str, by: f64, goal| Row {
+fn compared(ours: &Figures, theirs: &Figures, beside: &str) -> Vec<BenchRow> {
+    let row = |name: &str, unit, key: &str, by: f64, goal| BenchRow {
         name: format!("{name}, thread of {}", super::grouped(MESSAGES as u64)),
         unit,
         ours: ours[key] / by,
@@ -49,7 +49,7 @@ fn compared(ours: &Figures, theirs: &Figures, beside: &str) -> Vec<Row> {
         peer: Some(theirs[key] / by),
         goal,
     };
-    let growth = Row {
+    let growth = BenchRow {
         name: format!("growth of a turn to {} messages", super::grouped(MESSAGES as u64)),
         unit: "late/early",
         ours: ours["late"] / ours["early"],
@@ -69,8 +69,8 @@ fn compared(ours: &Figures, theirs: &Figures, beside: &str) -> Vec<Row> {
 }
 
 /// Our figures beside physical limits.
-fn limits(ours: &Figures) -> Vec<Row> {
-    let row = |name: &str, key: &str, beside: &str, peer: &str, unit, by: f64| Row {
+fn limits(ours: &Figures) -> Vec<BenchRow> {
+    let row = |name: &str, key: &str, beside: &str, peer: &str, unit, by: f64| BenchRow {
         name: name.to_owned(),
         unit,
         ours: ours[key] / by,
@@ -85,8 +85,8 @@ fn limits(ours: &Figures) -> Vec<Row> {
 }
 
 /// How the cost of a turn grows with the thread.
-fn grown(small: &Figures, large: &Figures) -> Vec<Row> {
-    let row = |name: &str, unit, key: &str, by: f64, goal| Row {
+fn grown(small: &Figures, large: &Figures) -> Vec<BenchRow> {
+    let row = |name: &str, unit, key: &str, by: f64, goal| BenchRow {
         name: format!("{name}, thread of {}", super::grouped(MANY as u64)),
         unit,
         ours: large[key] / by,

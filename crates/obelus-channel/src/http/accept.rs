@@ -19,9 +19,9 @@ use tokio::time::{Instant, Sleep};
 use super::App;
 
 /// The open connections.
-pub(super) struct Connections(JoinSet<()>);
+pub(super) struct OpenConnections(JoinSet<()>);
 
-impl Connections {
+impl OpenConnections {
     /// Waits until they are closed; after `grace` the others are dropped.
     pub(super) async fn closed(mut self, grace: Duration) {
         let all = async { while self.0.join_next().await.is_some() {} };
@@ -37,7 +37,7 @@ pub(super) async fn accept(
     listener: TcpListener,
     router: Router,
     end: impl Future<Output = ()>,
-) -> Connections {
+) -> OpenConnections {
     let mut open = JoinSet::new();
     let room = Arc::new(Semaphore::new(app.inner.options.connections));
     let mut end = std::pin::pin!(end);
@@ -61,14 +61,14 @@ pub(super) async fn accept(
             }
         }
     }
-    Connections(open)
+    OpenConnections(open)
 }
 
 /// Serves one connection.
 async fn serve(app: App, stream: TcpStream, router: Router) {
     let options = &app.inner.options;
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Watched::new(stream, options.unread));
+    let io = TokioIo::new(WatchedStream::new(stream, options.unread));
     let service = TowerToHyperService::new(router);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(options.head).max_buf_size(64 * 1024);
@@ -87,14 +87,14 @@ async fn serve(app: App, stream: TcpStream, router: Router) {
 }
 
 /// A stream that is closed if its reader reads nothing for a given time.
-struct Watched {
+struct WatchedStream {
     stream: TcpStream,
     unread: Duration,
     /// When the reader has been idle for too long.
     due: Option<Pin<Box<Sleep>>>,
 }
 
-impl Watched {
+impl WatchedStream {
     fn new(stream: TcpStream, unread: Duration) -> Self {
         Self { stream, unread, due: None }
     }
@@ -114,13 +114,13 @@ impl Watched {
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buf)
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watch(written, context)

@@ -11,10 +11,10 @@ use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::Language;
 
 use super::protocol::error_for;
-use super::reply::{Failed, Failure};
+use super::reply::{Failure, UnrenderedError};
 use super::{App, console};
 use crate::ChannelError;
-use crate::tokens::{Caller, Role};
+use crate::tokens::{Caller, TokenRole};
 
 /// The caller, and the language of the answer. A handler checks the role that it needs.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Access {
 
 impl Access {
     /// Refuses callers with a lower role.
-    pub fn needs(&self, role: Role) -> Result<(), ChannelError> {
+    pub fn needs(&self, role: TokenRole) -> Result<(), ChannelError> {
         match self.caller.role >= role {
             true => Ok(()),
             false => Err(ChannelError::Forbidden(role.name())),
@@ -89,7 +89,7 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         }
     };
     // Handlers know neither the language nor the protocol of their errors.
-    if let Some(Failed(error)) = response.extensions_mut().remove::<Failed>() {
+    if let Some(UnrenderedError(error)) = response.extensions_mut().remove::<UnrenderedError>() {
         response = error_for(&path, &error, words);
     }
     set_headers(&mut response, origin.filter(|_| method != Method::CONNECT), &app);

@@ -10,24 +10,24 @@ use super::HttpOptions;
 use crate::ChannelError;
 
 /// Rates and open streams of each token.
-pub(super) struct Limits {
+pub(super) struct RateLimits {
     rate: f64,
     streams: usize,
     tokens: Mutex<HashMap<String, Arc<TokenLimits>>>,
 }
 
 struct TokenLimits {
-    bucket: Mutex<Bucket>,
+    bucket: Mutex<TokenBucket>,
     streams: Arc<Semaphore>,
 }
 
 /// A token bucket of requests. It refills over time.
-struct Bucket {
+struct TokenBucket {
     left: f64,
     at: Instant,
 }
 
-impl Limits {
+impl RateLimits {
     pub(super) fn new(options: &HttpOptions) -> Self {
         Self { rate: f64::from(options.rate.max(1)), streams: options.streams, tokens: Mutex::default() }
     }
@@ -37,7 +37,7 @@ impl Limits {
         if let Some(known) = tokens.get(name) {
             return Arc::clone(known);
         }
-        let bucket = Mutex::new(Bucket { left: self.rate * 2.0, at: Instant::now() });
+        let bucket = Mutex::new(TokenBucket { left: self.rate * 2.0, at: Instant::now() });
         let new = Arc::new(TokenLimits { bucket, streams: Arc::new(Semaphore::new(self.streams)) });
         tokens.insert(name.to_owned(), Arc::clone(&new));
         new
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_rate_limit_of_one_token_does_not_affect_other_tokens() {
-        let limits = Limits::new(&HttpOptions { rate: 5, streams: 2, ..HttpOptions::default() });
+        let limits = RateLimits::new(&HttpOptions { rate: 5, streams: 2, ..HttpOptions::default() });
         let start = Instant::now();
         let taken = (0..20).filter(|_| limits.request_at("anna", start).is_ok()).count();
         assert_eq!(taken, 10);

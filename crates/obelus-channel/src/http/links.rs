@@ -14,9 +14,9 @@ const MOST: usize = 64;
 
 /// The unused links.
 #[derive(Default)]
-pub(super) struct Links(Mutex<Vec<Link>>);
+pub(super) struct Links(Mutex<Vec<LoginLink>>);
 
-struct Link {
+struct LoginLink {
     /// The hash of its code.
     hash: String,
     /// Its token.
@@ -28,7 +28,7 @@ impl Links {
     pub(super) fn add(&self, token: Secret) -> Result<Secret, TokenError> {
         let code = drawn("")?;
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        links.push(Link { hash: hash_of(code.expose()), token });
+        links.push(LoginLink { hash: hash_of(code.expose()), token });
         let old = links.len().saturating_sub(MOST);
         links.drain(..old);
         Ok(code)

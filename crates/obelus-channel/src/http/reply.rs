@@ -49,14 +49,14 @@ impl From<ChannelError> for Failure {
 
 /// The error of an answer, to be rendered in the caller's language.
 #[derive(Clone)]
-pub(super) struct Failed(pub(super) std::sync::Arc<ChannelError>);
+pub(super) struct UnrenderedError(pub(super) std::sync::Arc<ChannelError>);
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let Self(error, language) = self;
         let mut response = error_response(&error, language.unwrap_or(Language::English));
         if language.is_none() {
-            response.extensions_mut().insert(Failed(std::sync::Arc::new(error)));
+            response.extensions_mut().insert(UnrenderedError(std::sync::Arc::new(error)));
         }
         response
     }

@@ -33,7 +33,7 @@ use super::{App, console, docs, guard, socket, stream};
 use crate::ChannelError;
 
 /// What a handler returns.
-type Answered<T> = Result<super::Json<T>, Failure>;
+type JsonResult<T> = Result<super::Json<T>, Failure>;
 
 /// The description of the API; paths and schemas are added by the routes.
 #[derive(OpenApi)]

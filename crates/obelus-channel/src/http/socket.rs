@@ -7,7 +7,7 @@ use obelus_runtime::EventBody;
 
 use super::body::{InPath, InQuery};
 use super::reply::{Failure, Failures};
-use super::stream::{AfterQuery, Events, Next};
+use super::stream::{AfterQuery, EventStream, StreamItem};
 use super::{Access, App};
 
 /// The subprotocol of events. A browser requests it, and sends its token as another one, `obelus.token.TOKEN`.
@@ -27,17 +27,17 @@ pub(super) async fn connect(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
     let upgrade = upgrade.map_err(|error| crate::ChannelError::BadRequest(error.body_text()))?;
-    let events = Events::open(&app, &access, &id, query.after.as_deref()).await?;
+    let events = EventStream::open(&app, &access, &id, query.after.as_deref()).await?;
     let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(64 * 1024).max_frame_size(64 * 1024);
     Ok(upgrade.on_upgrade(move |socket| send(socket, events)))
 }
 
 /// Sends events until the client leaves, is too slow, or the server ends. Messages from the client are ignored.
-async fn send(mut socket: WebSocket, mut events: Events) {
+async fn send(mut socket: WebSocket, mut events: EventStream) {
     loop {
         let message = tokio::select! {
             next = events.next() => match next {
-                Next::Event(event) => {
+                StreamItem::Event(event) => {
                     let text = crate::service::event_value(&events.session, &event).to_string();
                     let is_last = matches!(event.body, EventBody::Missed);
                     if socket.send(Message::Text(text.into())).await.is_err() || is_last {
@@ -45,8 +45,8 @@ async fn send(mut socket: WebSocket, mut events: Events) {
                     }
                     continue;
                 }
-                Next::Silence => Message::Ping(bytes::Bytes::new()),
-                Next::End => break,
+                StreamItem::Silence => Message::Ping(bytes::Bytes::new()),
+                StreamItem::End => break,
             },
             said = socket.recv() => match said {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,

@@ -34,7 +34,7 @@ pub(super) struct AfterQuery {
 }
 
 /// The events of a session, for one client.
-pub(crate) struct Events {
+pub(crate) struct EventStream {
     app: App,
     caller: Caller,
     pub(super) session: String,
@@ -45,7 +45,7 @@ pub(crate) struct Events {
 }
 
 /// The next item for a client.
-pub(crate) enum Next {
+pub(crate) enum StreamItem {
     Event(Arc<SessionEvent>),
     /// Nothing has happened for a while: send a keep-alive.
     Silence,
@@ -53,7 +53,7 @@ pub(crate) enum Next {
     End,
 }
 
-impl Events {
+impl EventStream {
     /// Opens a stream after an event, within the token's limits.
     pub(crate) async fn open(app: &App, access: &Access, id: &str, after: Option<&str>) -> Result<Self, Failure> {
         let permit = app.inner.limits.stream(&access.caller.name)?;
@@ -78,30 +78,30 @@ impl Events {
     }
 
     /// The next item. The stream ends when its token is removed.
-    pub(crate) async fn next(&mut self) -> Next {
+    pub(crate) async fn next(&mut self) -> StreamItem {
         let next = self.wait().await;
         match self.app.inner.tokens.still_permits(&self.caller) {
             true => next,
-            false => Next::End,
+            false => StreamItem::End,
         }
     }
 
-    async fn wait(&mut self) -> Next {
+    async fn wait(&mut self) -> StreamItem {
         tokio::select! {
             event = self.events.next() => match event {
                 Some(event) => {
                     self.app.inner.metrics.event();
-                    Next::Event(event)
+                    StreamItem::Event(event)
                 }
-                None => Next::End,
+                None => StreamItem::End,
             },
-            () = tokio::time::sleep(self.app.inner.options.keep_alive) => Next::Silence,
-            () = self.app.closing() => Next::End,
+            () = tokio::time::sleep(self.app.inner.options.keep_alive) => StreamItem::Silence,
+            () = self.app.closing() => StreamItem::End,
         }
     }
 }
 
-impl Drop for Events {
+impl Drop for EventStream {
     fn drop(&mut self) {
         self.app.inner.metrics.stream(-1);
     }
@@ -123,7 +123,7 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let events = Events::open(&app, &access, &id, last.or(query.after.as_deref())).await?;
+    let events = EventStream::open(&app, &access, &id, last.or(query.after.as_deref())).await?;
     let words = match access.language {
         Some(language) => Some(app.service().step_words(&id, language).await?),
         None => None,
@@ -133,13 +133,13 @@ pub(super) async fn events(
     let rest = stream::unfold(Some((events, words)), |state| async move {
         let (mut events, mut words) = state?;
         match events.next().await {
-            Next::Event(event) => {
+            StreamItem::Event(event) => {
                 let is_last = matches!(event.body, EventBody::Missed);
                 let frame = frame(&events.session, &event, words.as_mut());
                 Some((Ok(frame), Some((events, words)).filter(|_| !is_last)))
             }
-            Next::Silence => Some((Ok(Bytes::from_static(b": alive\n\n")), Some((events, words)))),
-            Next::End => None,
+            StreamItem::Silence => Some((Ok(Bytes::from_static(b": alive\n\n")), Some((events, words)))),
+            StreamItem::End => None,
         }
     });
     use futures_util::StreamExt as _;
@@ -155,7 +155,7 @@ pub(super) async fn changes(State(app): State<App>, access: Access) -> Result<Re
     let permit = app.inner.limits.stream(&access.caller.name)?;
     let changes = app.service().changes(access.language);
     app.inner.metrics.stream(1);
-    let watched = Watched { app, access, changes, _permit: permit };
+    let watched = ListWatcher { app, access, changes, _permit: permit };
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b": open\n\n"))]);
     let rest = stream::unfold(Some(watched), |watched| async move {
         let mut watched = watched?;
@@ -182,14 +182,14 @@ pub(super) async fn changes(State(app): State<App>, access: Access) -> Result<Re
 }
 
 /// A watcher of the lists.
-struct Watched {
+struct ListWatcher {
     app: App,
     access: Access,
     changes: Changes,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Drop for Watched {
+impl Drop for ListWatcher {
     fn drop(&mut self) {
         self.app.inner.metrics.stream(-1);
     }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde_json::{Value, json};
 
-use super::{Answered, limit_of, unsupported};
+use super::{ValueResult, limit_of, unsupported};
 use crate::http::{Access, App, Failure, InPath, Json, OptionalBody};
 use crate::types::AgentRow;
 
@@ -28,22 +28,22 @@ async fn wanted(app: &App, access: &Access, query: &Value) -> Result<Vec<Value>,
     Ok(agents.iter().filter(fits).map(assistant).collect())
 }
 
-pub(super) async fn search(State(app): State<App>, access: Access, OptionalBody(query): OptionalBody) -> Answered {
+pub(super) async fn search(State(app): State<App>, access: Access, OptionalBody(query): OptionalBody) -> ValueResult {
     let all = wanted(&app, &access, &query).await?;
     let (offset, limit) = (limit_of(&query, "offset", 0, u64::MAX), limit_of(&query, "limit", 10, 1000));
     Ok(Json(all.into_iter().skip(offset).take(limit).collect()))
 }
 
-pub(super) async fn count(State(app): State<App>, access: Access, OptionalBody(query): OptionalBody) -> Answered {
+pub(super) async fn count(State(app): State<App>, access: Access, OptionalBody(query): OptionalBody) -> ValueResult {
     Ok(Json(wanted(&app, &access, &query).await?.len().into()))
 }
 
-pub(super) async fn show(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
+pub(super) async fn show(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> ValueResult {
     Ok(Json(assistant(&app.service().agent(&id, access.language).await?.agent)))
 }
 
 /// The graph: the model and the tools, or the steps that the agent's file names.
-pub(super) async fn graph(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
+pub(super) async fn graph(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> ValueResult {
     let agent = app.service().agent(&id, access.language).await?;
     let names = agent.graph.unwrap_or_else(|| vec!["model".to_owned(), "tools".to_owned()]);
     let node = |name: &String| json!({"id": name, "type": "runnable", "data": {"id": [name], "name": name}});
@@ -62,7 +62,7 @@ pub(super) async fn graph(State(app): State<App>, access: Access, InPath(id): In
     Ok(Json(json!({"nodes": nodes, "edges": edges})))
 }
 
-pub(super) async fn schemas(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
+pub(super) async fn schemas(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> ValueResult {
     let agent = app.service().agent(&id, access.language).await?;
     let messages = json!({"type": "array", "items": {"type": "object"}});
     let input = json!({"type": "object", "properties": {"messages": messages}, "required": ["messages"]});
@@ -73,12 +73,12 @@ pub(super) async fn schemas(State(app): State<App>, access: Access, InPath(id): 
     })))
 }
 
-pub(super) async fn subgraphs(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
+pub(super) async fn subgraphs(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> ValueResult {
     app.service().agent(&id, access.language).await?;
     Ok(Json(json!({})))
 }
 
-pub(super) async fn versions(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
+pub(super) async fn versions(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> ValueResult {
     Ok(Json(json!([assistant(&app.service().agent(&id, access.language).await?.agent)])))
 }
 

@@ -6,13 +6,13 @@ use obelus_runtime::{EventNumber, HostError, StoreError, system_clock};
 use serde_json::Value;
 
 use super::interrupts::answers;
-use super::notes::Notes;
+use super::notes::ThreadNotes;
 use super::state::{CheckpointRef, find_checkpoint, named_checkpoint};
 use super::threads::{Thread, drawn_id, not_kept};
 use super::{CHANNEL, bad, unsupported};
 use crate::ChannelError;
 use crate::http::{Access, App};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::{AnswerBody, NewSession};
 
 /// A run that has begun.
@@ -30,12 +30,12 @@ pub(crate) struct StartedRun {
 /// Begins a run on a thread, or on a new one.
 pub(super) async fn begin(
     app: &App,
-    notes: &Notes,
+    notes: &ThreadNotes,
     access: &Access,
     thread: Option<&str>,
     body: &Value,
 ) -> Result<StartedRun, ChannelError> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     check(body)?;
     let assistant = body["assistant_id"].as_str().ok_or_else(|| bad("`assistant_id` is the name of an agent"))?;
     let thread = thread_of(app, notes, access, thread, body).await?;
@@ -113,12 +113,12 @@ fn check(body: &Value) -> Result<(), ChannelError> {
 
 async fn thread_of(
     app: &App,
-    notes: &Notes,
+    notes: &ThreadNotes,
     access: &Access,
     id: Option<&str>,
     body: &Value,
 ) -> Result<Thread, ChannelError> {
-    let new = |id: String| Thread { id, note: super::notes::Note::default(), session: None };
+    let new = |id: String| Thread { id, note: super::notes::ThreadNote::default(), session: None };
     let Some(id) = id else {
         // A repeated request continues the thread that it created.
         let Some(keyed) = access.id_of_key("run") else { return Ok(new(drawn_id())) };
@@ -138,7 +138,7 @@ async fn thread_of(
 /// (DUR-6).
 async fn from_checkpoint(
     app: &App,
-    notes: &Notes,
+    notes: &ThreadNotes,
     access: &Access,
     thread: &Thread,
     place: &CheckpointRef,
@@ -171,7 +171,7 @@ async fn from_checkpoint(
 /// The same name gives the same branch.
 pub(super) async fn branch(
     app: &App,
-    notes: &Notes,
+    notes: &ThreadNotes,
     thread: &Thread,
     place: &CheckpointRef,
     name: Option<String>,
@@ -190,7 +190,7 @@ pub(super) async fn branch(
     }
     let now = system_clock();
     notes.change(&name, now, |note| note.branch_of = Some(thread.id.clone())).map_err(not_kept)?;
-    let add = |note: &mut super::notes::Note| {
+    let add = |note: &mut super::notes::ThreadNote| {
         if !note.branches.contains(&name) {
             note.branches.push(name.clone());
         }

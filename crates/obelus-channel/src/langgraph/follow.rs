@@ -8,10 +8,10 @@ use tokio::task::JoinHandle;
 
 use super::begin::StartedRun;
 use super::fold::{AddedMessage, Fold, RunEnd};
-use super::ids::{Kind, id_of};
+use super::ids::{IdKind, id_of};
 use crate::ChannelError;
-use crate::http::{Access, App, Events, Next};
-use crate::service::Snapshot;
+use crate::http::{Access, App, EventStream, StreamItem};
+use crate::service::SessionSnapshot;
 
 /// A run that is being followed.
 pub(crate) struct FollowedRun {
@@ -20,14 +20,14 @@ pub(crate) struct FollowedRun {
     pub(super) begun: StartedRun,
     /// The session up to the last event.
     pub(super) fold: Fold,
-    events: Events,
+    events: EventStream,
     /// Completes when no turn is running.
     rested: JoinHandle<Result<Option<Reply>, Refused>>,
     is_at_rest: bool,
 }
 
 /// The next item of a run.
-pub(crate) enum Step {
+pub(crate) enum RunItem {
     /// An event, and the messages it adds.
     Event(Arc<SessionEvent>, Vec<AddedMessage>),
     /// Nothing has happened for a while: send a keep-alive.
@@ -47,8 +47,9 @@ impl FollowedRun {
         after: Option<EventNumber>,
     ) -> Result<Self, ChannelError> {
         let after = after.unwrap_or(begun.after).max(begun.after);
-        let events =
-            Events::open(app, access, &begun.session, Some(&after.to_string())).await.map_err(|failure| failure.0)?;
+        let events = EventStream::open(app, access, &begun.session, Some(&after.to_string()))
+            .await
+            .map_err(|failure| failure.0)?;
         let history = app.service().whole_history(&begun.session).await?;
         let before = history.iter().map(AsRef::as_ref).filter(|event: &&SessionEvent| event.number <= after);
         let fold = Fold::of(&begun.thread, before);
@@ -69,52 +70,52 @@ impl FollowedRun {
     }
 
     /// The next item. It is cancel-safe.
-    pub(crate) async fn next(&mut self) -> Step {
+    pub(crate) async fn next(&mut self) -> RunItem {
         if self.end().is_some() {
-            return Step::End;
+            return RunItem::End;
         }
         if self.is_at_rest {
             return match self.events.try_next() {
                 Some(event) => self.taken(event),
-                None => Step::End,
+                None => RunItem::End,
             };
         }
         tokio::select! {
             biased;
             next = self.events.next() => match next {
-                Next::Event(event) => self.taken(event),
-                Next::Silence => Step::Silence,
-                Next::End => Step::Cut,
+                StreamItem::Event(event) => self.taken(event),
+                StreamItem::Silence => RunItem::Silence,
+                StreamItem::End => RunItem::Cut,
             },
             _ = &mut self.rested => {
                 self.is_at_rest = true;
-                Step::Silence
+                RunItem::Silence
             }
         }
     }
 
-    fn taken(&mut self, event: Arc<SessionEvent>) -> Step {
+    fn taken(&mut self, event: Arc<SessionEvent>) -> RunItem {
         if matches!(event.body, EventBody::Missed) {
-            return Step::Cut;
+            return RunItem::Cut;
         }
         let added = self.fold.take(&event);
-        Step::Event(event, added)
+        RunItem::Event(event, added)
     }
 
     /// Waits for the end of the run; none if a keep-alive is due.
     pub(super) async fn ended(&mut self) -> Option<Option<RunEnd>> {
         loop {
             match self.next().await {
-                Step::Event(..) => {}
-                Step::Silence if self.is_at_rest => {}
-                Step::Silence => return None,
-                Step::Cut | Step::End => return Some(self.end()),
+                RunItem::Event(..) => {}
+                RunItem::Silence if self.is_at_rest => {}
+                RunItem::Silence => return None,
+                RunItem::Cut | RunItem::End => return Some(self.end()),
             }
         }
     }
 
     /// The current session.
-    pub(crate) async fn snapshot(&self) -> Result<Snapshot, ChannelError> {
+    pub(crate) async fn snapshot(&self) -> Result<SessionSnapshot, ChannelError> {
         self.app.service().snapshot(&self.begun.session, None, self.access.language).await
     }
 
@@ -125,7 +126,7 @@ impl FollowedRun {
 
     /// The id of the run.
     pub(super) fn run_id(&self) -> String {
-        id_of(Kind::Run, &self.begun.session, self.begun.record)
+        id_of(IdKind::Run, &self.begun.session, self.begun.record)
     }
 }
 

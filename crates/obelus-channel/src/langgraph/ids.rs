@@ -5,16 +5,16 @@ use sha2::{Digest as _, Sha256};
 
 /// What an id names.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum IdKind {
     Run,
     Checkpoint,
 }
 
 /// The id of a record of a session's journal: a UUID (version 8) that ends with the record's number.
-pub(super) fn id_of(kind: Kind, session: &str, record: u64) -> String {
+pub(super) fn id_of(kind: IdKind, session: &str, record: u64) -> String {
     let kind = match kind {
-        Kind::Run => "run",
-        Kind::Checkpoint => "checkpoint",
+        IdKind::Run => "run",
+        IdKind::Checkpoint => "checkpoint",
     };
     let hash = hex(&Sha256::digest(format!("{kind}\n{session}").as_bytes()));
     let (first, second, third, fourth) = (&hash[..8], &hash[8..12], &hash[12..15], &hash[15..18]);
@@ -22,7 +22,7 @@ pub(super) fn id_of(kind: Kind, session: &str, record: u64) -> String {
 }
 
 /// The record of an id, if it belongs to this session.
-pub(super) fn record_of(kind: Kind, session: &str, id: &str) -> Option<u64> {
+pub(super) fn record_of(kind: IdKind, session: &str, id: &str) -> Option<u64> {
     let record = u64::from_str_radix(id.rsplit_once('-')?.1, 16).ok()?;
     (id_of(kind, session, record) == id).then_some(record)
 }
@@ -53,13 +53,13 @@ mod tests {
 
     #[test]
     fn a_record_id_is_valid_for_one_session_only() {
-        let id = id_of(Kind::Run, "a", 258);
+        let id = id_of(IdKind::Run, "a", 258);
         assert!(uuid::Uuid::parse_str(&id).is_ok() && id.ends_with("-000000000102"), "{id}");
-        assert_eq!(record_of(Kind::Run, "a", &id), Some(258));
-        assert_eq!(record_of(Kind::Run, "b", &id), None);
-        assert_eq!(record_of(Kind::Checkpoint, "a", &id), None);
+        assert_eq!(record_of(IdKind::Run, "a", &id), Some(258));
+        assert_eq!(record_of(IdKind::Run, "b", &id), None);
+        assert_eq!(record_of(IdKind::Checkpoint, "a", &id), None);
         for wrong in ["", "-", "x", "00000000-0000-8000-8000-000000000102"] {
-            assert_eq!(record_of(Kind::Run, "a", wrong), None, "{wrong}");
+            assert_eq!(record_of(IdKind::Run, "a", wrong), None, "{wrong}");
         }
     }
 }

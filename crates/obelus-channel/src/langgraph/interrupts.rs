@@ -40,7 +40,7 @@ pub(super) fn interrupt(question: &QuestionRow) -> Value {
 }
 
 /// The answers in a `resume`, each with its question and the digest that was shown. If one is invalid, none is given.
-pub(super) fn answers(open: &[QuestionRow], resume: &Value) -> Result<Vec<Answer>, ChannelError> {
+pub(super) fn answers(open: &[QuestionRow], resume: &Value) -> Result<Vec<QuestionAnswer>, ChannelError> {
     let keyed = resume.as_object().filter(|map| !map.is_empty() && map.keys().all(|key| is_interrupt_id(key)));
     let Some(keyed) = keyed else {
         return match open {
@@ -62,13 +62,13 @@ pub(super) fn answers(open: &[QuestionRow], resume: &Value) -> Result<Vec<Answer
 }
 
 /// One answer to a question.
-pub(super) struct Answer {
+pub(super) struct QuestionAnswer {
     pub(super) question: String,
     pub(super) digest: String,
     pub(super) body: AnswerBody,
 }
 
-fn of_question(question: &QuestionRow, resume: &Value) -> Result<Vec<Answer>, ChannelError> {
+fn of_question(question: &QuestionRow, resume: &Value) -> Result<Vec<QuestionAnswer>, ChannelError> {
     let bodies = match resume.get("decisions") {
         Some(Value::Array(decisions)) => of_decisions(question, decisions)?,
         Some(_) => return Err(bad("`decisions` is a list")),
@@ -77,7 +77,7 @@ fn of_question(question: &QuestionRow, resume: &Value) -> Result<Vec<Answer>, Ch
     };
     // The digest changes after the first answer; what was shown has been checked by then.
     let digest = |place: usize| if place == 0 { question.digest.clone() } else { String::new() };
-    let answer = |(place, body)| Answer { question: question.id.clone(), digest: digest(place), body };
+    let answer = |(place, body)| QuestionAnswer { question: question.id.clone(), digest: digest(place), body };
     Ok(bodies.into_iter().enumerate().map(answer).collect())
 }
 

@@ -19,7 +19,7 @@ const LARGEST: u64 = 1 << 20;
 
 /// The data of a thread.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct ThreadNote {
     /// The clients' metadata.
     #[serde(default)]
     pub(super) metadata: Map<String, Value>,
@@ -36,7 +36,7 @@ pub(super) struct Note {
     pub(super) branch_of: Option<String>,
 }
 
-impl Note {
+impl ThreadNote {
     /// The session that a thread shows.
     pub(super) fn session<'a>(&'a self, thread: &'a str) -> &'a str {
         self.branches.last().map_or(thread, String::as_str)
@@ -44,7 +44,7 @@ impl Note {
 }
 
 /// The notes of all threads, one file each.
-pub(super) struct Notes {
+pub(super) struct ThreadNotes {
     folder: PathBuf,
     /// One change at a time.
     change: Mutex<()>,
@@ -52,13 +52,13 @@ pub(super) struct Notes {
     pub(super) searching: tokio::sync::Mutex<()>,
 }
 
-impl Notes {
+impl ThreadNotes {
     pub(super) fn new(folder: &Path) -> Self {
         Self { folder: folder.join("threads"), change: Mutex::default(), searching: tokio::sync::Mutex::default() }
     }
 
     /// The note of a thread, if there is one. The id has been checked.
-    pub(super) fn get(&self, thread: &str) -> io::Result<Option<Note>> {
+    pub(super) fn get(&self, thread: &str) -> io::Result<Option<ThreadNote>> {
         let path = self.path(thread);
         match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -70,13 +70,18 @@ impl Notes {
     }
 
     /// Changes the note of a thread, which is created if necessary.
-    pub(super) fn change(&self, thread: &str, now: Time, change: impl FnOnce(&mut Note)) -> io::Result<Note> {
+    pub(super) fn change(
+        &self,
+        thread: &str,
+        now: Time,
+        change: impl FnOnce(&mut ThreadNote),
+    ) -> io::Result<ThreadNote> {
         let _one = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.get(thread)?;
         if known.is_none() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         }
-        let mut note = known.unwrap_or_else(|| Note { created: now, ..Note::default() });
+        let mut note = known.unwrap_or_else(|| ThreadNote { created: now, ..ThreadNote::default() });
         note.updated = now;
         change(&mut note);
         self.write(thread, &note)?;
@@ -92,7 +97,7 @@ impl Notes {
     }
 
     /// All readable notes.
-    pub(super) fn all(&self) -> BTreeMap<String, Note> {
+    pub(super) fn all(&self) -> BTreeMap<String, ThreadNote> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().filter_map(Result::ok);
         let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".json")?.to_owned()));
         names.filter_map(|name| Some((name.clone(), self.get(&name).ok()??))).collect()
@@ -103,7 +108,7 @@ impl Notes {
     }
 
     /// Writes a file atomically.
-    fn write(&self, thread: &str, note: &Note) -> io::Result<()> {
+    fn write(&self, thread: &str, note: &ThreadNote) -> io::Result<()> {
         let bytes = serde_json::to_vec(note)?;
         if bytes.len() as u64 > LARGEST {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -126,7 +131,7 @@ mod tests {
     fn a_note_too_large_to_read_back_is_not_written() {
         let folder = std::env::temp_dir().join(format!("obelus-notes-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        let notes = Notes::new(&folder);
+        let notes = ThreadNotes::new(&folder);
         let put =
             |text: String| notes.change("t", Time(1), |note| drop(note.metadata.insert("a".to_owned(), text.into())));
         put("small".to_owned()).unwrap();

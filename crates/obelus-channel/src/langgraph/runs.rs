@@ -16,17 +16,15 @@ use serde_json::{Value, json};
 use super::begin::{StartedRun, begin};
 use super::fold::{Fold, Run, RunEnd};
 use super::follow::FollowedRun;
-use super::ids::{Kind, id_of, record_of};
-use super::notes::Notes;
-use super::state::interrupts_of;
+use super::ids::{IdKind, id_of, record_of};
+use super::notes::ThreadNotes;
+use super::state::{Pairs, interrupts_of};
 use super::stream::{FrameId, Modes, frames};
 use super::threads::Thread;
-use super::{Answered, limit_of, unsupported};
+use super::{ValueResult, limit_of, unsupported};
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, InPath, InQuery, Json, OptionalBody};
-use crate::tokens::Role;
-
-type Pairs = Vec<(String, String)>;
+use crate::tokens::TokenRole;
 
 /// The status of a run for clients.
 pub(super) fn status_of(fold: &Fold, run: &Run) -> &'static str {
@@ -43,19 +41,19 @@ fn view(thread: &Thread, session: &str, fold: &Fold, run: &Run) -> Value {
     let agent = thread.session.as_ref().map(|(_, agent)| agent.as_str());
     let ended = run.end.as_ref().map_or(run.at, |end| end.at);
     json!({
-        "run_id": id_of(Kind::Run, session, run.record), "thread_id": thread.id, "assistant_id": agent,
+        "run_id": id_of(IdKind::Run, session, run.record), "thread_id": thread.id, "assistant_id": agent,
         "created_at": run.at.to_string(), "updated_at": ended.to_string(), "status": status_of(fold, run),
         "metadata": {}, "kwargs": {}, "multitask_strategy": "enqueue",
     })
 }
 
 /// The session and the record of a run.
-async fn find(app: &App, notes: &Notes, id: &str, run: &str) -> Result<(Thread, String, u64), ChannelError> {
+async fn find(app: &App, notes: &ThreadNotes, id: &str, run: &str) -> Result<(Thread, String, u64), ChannelError> {
     let thread = Thread::get(app, notes, id).await?;
     let sessions = thread.sessions();
     let found = sessions
         .iter()
-        .find_map(|session| record_of(Kind::Run, session, run).map(|record| ((*session).to_owned(), record)));
+        .find_map(|session| record_of(IdKind::Run, session, run).map(|record| ((*session).to_owned(), record)));
     let (session, record) = found.ok_or_else(|| ChannelError::NotFound(format!("run {}", short(run))))?;
     Ok((thread, session, record))
 }
@@ -72,7 +70,7 @@ async fn folded(app: &App, thread: &str, session: &str) -> Result<Fold, ChannelE
 
 /// The headers by which clients find a run again.
 fn located(mut response: Response, begun: &StartedRun, last: &str) -> Response {
-    let run = id_of(Kind::Run, &begun.session, begun.record);
+    let run = id_of(IdKind::Run, &begun.session, begun.record);
     let place = format!("/threads/{}/runs/{run}", begun.thread);
     let headers = response.headers_mut();
     for (name, value) in [("location", format!("{place}/{last}")), ("content-location", place)] {
@@ -85,7 +83,7 @@ fn located(mut response: Response, begun: &StartedRun, last: &str) -> Response {
 
 async fn created(
     app: &App,
-    notes: &Notes,
+    notes: &ThreadNotes,
     access: &Access,
     thread: Option<&str>,
     body: &Value,
@@ -101,7 +99,7 @@ async fn created(
 
 pub(super) async fn create(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
@@ -111,7 +109,7 @@ pub(super) async fn create(
 
 pub(super) async fn create_stateless(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
@@ -120,7 +118,7 @@ pub(super) async fn create_stateless(
 
 async fn streamed(
     app: &App,
-    notes: &Notes,
+    notes: &ThreadNotes,
     access: &Access,
     thread: Option<&str>,
     body: &Value,
@@ -134,7 +132,7 @@ async fn streamed(
 
 pub(super) async fn stream(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
@@ -144,7 +142,7 @@ pub(super) async fn stream(
 
 pub(super) async fn stream_stateless(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
@@ -185,7 +183,7 @@ async fn final_values(followed: &FollowedRun, end: Option<RunEnd>) -> Value {
 
 async fn waited(
     app: &App,
-    notes: &Notes,
+    notes: &ThreadNotes,
     access: &Access,
     thread: Option<&str>,
     body: &Value,
@@ -197,7 +195,7 @@ async fn waited(
 
 pub(super) async fn wait(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
@@ -207,7 +205,7 @@ pub(super) async fn wait(
 
 pub(super) async fn wait_stateless(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
@@ -215,7 +213,7 @@ pub(super) async fn wait_stateless(
 }
 
 /// An existing run of a thread.
-async fn begun_before(app: &App, notes: &Notes, id: &str, run: &str) -> Result<StartedRun, ChannelError> {
+async fn begun_before(app: &App, notes: &ThreadNotes, id: &str, run: &str) -> Result<StartedRun, ChannelError> {
     let (thread, session, record) = find(app, notes, id, run).await?;
     let fold = folded(app, id, &session).await?;
     fold.run(record).ok_or_else(|| ChannelError::NotFound(format!("run {}", short(run))))?;
@@ -225,25 +223,25 @@ async fn begun_before(app: &App, notes: &Notes, id: &str, run: &str) -> Result<S
 
 pub(super) async fn join(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath((id, run)): InPath<(String, String)>,
 ) -> Result<Response, Failure> {
     // Waiting resumes the work of an earlier process.
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     let begun = begun_before(&app, &notes, &id, &run).await?;
     Ok(awaited(FollowedRun::open(&app, &access, &begun, None).await?))
 }
 
 pub(super) async fn join_stream(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath((id, run)): InPath<(String, String)>,
     InQuery(query): InQuery<Pairs>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     let modes = Modes::of_query(&query)?;
     let begun = begun_before(&app, &notes, &id, &run).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
@@ -254,11 +252,11 @@ pub(super) async fn join_stream(
 
 pub(super) async fn list(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     _: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<Pairs>,
-) -> Answered {
+) -> ValueResult {
     let thread = Thread::get(&app, &notes, &id).await?;
     let Some((session, _)) = &thread.session else { return Ok(Json(json!([]))) };
     let query: serde_json::Map<String, Value> = query.into_iter().map(|(name, value)| (name, value.into())).collect();
@@ -272,10 +270,10 @@ pub(super) async fn list(
 
 pub(super) async fn show(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     _: Access,
     InPath((id, run)): InPath<(String, String)>,
-) -> Answered {
+) -> ValueResult {
     let (thread, session, record) = find(&app, &notes, &id, &run).await?;
     let fold = folded(&app, &id, &session).await?;
     let found = fold.run(record).ok_or_else(|| ChannelError::NotFound(format!("run {}", short(&run))))?;
@@ -285,12 +283,12 @@ pub(super) async fn show(
 /// Stops the turn of a run. A run that has ended is unchanged.
 pub(super) async fn cancel(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath((id, run)): InPath<(String, String)>,
     InQuery(query): InQuery<Pairs>,
 ) -> Result<Response, Failure> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     let of = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     if of("action").is_some_and(|action| action != "interrupt") {
         return Err(unsupported("only `interrupt` is supported: effects cannot be rolled back").into());

@@ -7,23 +7,23 @@ use obelus_runtime::SessionEvent;
 use serde_json::{Map, Value, json};
 
 use super::fold::{Fold, MODEL, RecordPoint, TOOLS};
-use super::ids::{Kind, id_of, record_of};
+use super::ids::{IdKind, id_of, record_of};
 use super::interrupts::interrupt;
-use super::notes::Notes;
+use super::notes::ThreadNotes;
 use super::threads::Thread;
-use super::{Answered, CHANNEL, bad, limit_of};
+use super::{CHANNEL, ValueResult, bad, limit_of};
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, InPath, InQuery, Json, OptionalBody};
-use crate::service::Snapshot;
-use crate::tokens::Role;
+use crate::service::SessionSnapshot;
+use crate::tokens::TokenRole;
 
 /// The interrupts of a snapshot.
-pub(super) fn interrupts_of(now: &Snapshot) -> Vec<Value> {
+pub(super) fn interrupts_of(now: &SessionSnapshot) -> Vec<Value> {
     now.questions.iter().map(interrupt).collect()
 }
 
 /// The values of a thread: `{messages, state}`.
-pub(super) fn values_of(thread: &str, history: &[Arc<SessionEvent>], now: &Snapshot) -> Value {
+pub(super) fn values_of(thread: &str, history: &[Arc<SessionEvent>], now: &SessionSnapshot) -> Value {
     let fold = Fold::of(thread, history.iter().map(AsRef::as_ref));
     json!({"messages": fold.messages, "state": now.state})
 }
@@ -39,7 +39,7 @@ pub(super) struct CheckpointRef {
 pub(super) fn find_checkpoint(thread: &Thread, checkpoint: &str) -> Result<CheckpointRef, ChannelError> {
     let sessions = thread.sessions().into_iter();
     let mut found = sessions.filter_map(|session| {
-        record_of(Kind::Checkpoint, session, checkpoint)
+        record_of(IdKind::Checkpoint, session, checkpoint)
             .map(|record| CheckpointRef { session: session.to_owned(), record })
     });
     let id: String = checkpoint.chars().take(64).collect();
@@ -52,7 +52,7 @@ pub(super) fn named_checkpoint(body: &Value) -> Option<&str> {
 }
 
 fn checkpoint(thread: &str, session: &str, record: u64) -> Value {
-    let id = id_of(Kind::Checkpoint, session, record);
+    let id = id_of(IdKind::Checkpoint, session, record);
     json!({"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id, "checkpoint_map": null})
 }
 
@@ -70,7 +70,7 @@ impl ThreadState<'_> {
         self.at.and_then(|at| self.fold.points.get(at).copied())
     }
 
-    fn view(&self, now: &Snapshot) -> Value {
+    fn view(&self, now: &SessionSnapshot) -> Value {
         let point = self.point();
         let parent = self.at.and_then(|at| at.checked_sub(1)).and_then(|at| self.fold.points.get(at));
         let messages = point.map_or(0, |point| point.messages).min(self.fold.messages.len());
@@ -149,7 +149,8 @@ fn selection(value: &Value) -> Vec<&str> {
     value["select"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-type Pairs = Vec<(String, String)>;
+/// The pairs of a query.
+pub(super) type Pairs = Vec<(String, String)>;
 
 fn selection_of_query(query: &Pairs) -> Vec<&str> {
     query.iter().filter(|(name, _)| name == "select").map(|(_, value)| value.as_str()).collect()
@@ -157,22 +158,22 @@ fn selection_of_query(query: &Pairs) -> Vec<&str> {
 
 pub(super) async fn now(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<Pairs>,
-) -> Answered {
+) -> ValueResult {
     let thread = Thread::get(&app, &notes, &id).await?;
     Ok(Json(selected(stated(&app, &access, &thread, None).await?, &selection_of_query(&query))))
 }
 
 pub(super) async fn at(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath((id, checkpoint)): InPath<(String, String)>,
     InQuery(query): InQuery<Pairs>,
-) -> Answered {
+) -> ValueResult {
     let thread = Thread::get(&app, &notes, &id).await?;
     let place = find_checkpoint(&thread, &checkpoint)?;
     Ok(Json(selected(stated(&app, &access, &thread, Some(place)).await?, &selection_of_query(&query))))
@@ -180,11 +181,11 @@ pub(super) async fn at(
 
 pub(super) async fn at_checkpoint(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
-) -> Answered {
+) -> ValueResult {
     let thread = Thread::get(&app, &notes, &id).await?;
     let place = named_checkpoint(&body).map(|checkpoint| find_checkpoint(&thread, checkpoint)).transpose()?;
     Ok(Json(selected(stated(&app, &access, &thread, place).await?, &selection(&body))))
@@ -192,27 +193,27 @@ pub(super) async fn at_checkpoint(
 
 pub(super) async fn history(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
-) -> Answered {
+) -> ValueResult {
     past(&app, &notes, &access, &id, &body).await
 }
 
 pub(super) async fn history_by_query(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<Pairs>,
-) -> Answered {
+) -> ValueResult {
     let body: Map<String, Value> = query.into_iter().map(|(name, value)| (name, value.into())).collect();
     past(&app, &notes, &access, &id, &body.into()).await
 }
 
 /// The states of a thread, newest first.
-async fn past(app: &App, notes: &Notes, access: &Access, id: &str, body: &Value) -> Answered {
+async fn past(app: &App, notes: &ThreadNotes, access: &Access, id: &str, body: &Value) -> ValueResult {
     let thread = Thread::get(app, notes, id).await?;
     let Some((session, _)) = &thread.session else { return Ok(Json(json!([]))) };
     let before = body["before"].as_str().or_else(|| {
@@ -239,12 +240,12 @@ async fn past(app: &App, notes: &Notes, access: &Access, id: &str, body: &Value)
 /// Replaces the session's state. The conversation cannot be rewritten.
 pub(super) async fn update(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> Result<Json<Value>, Failure> {
-    access.needs(Role::Admin)?;
+    access.needs(TokenRole::Admin)?;
     let thread = Thread::get(&app, &notes, &id).await?;
     let values = body["values"].as_object().ok_or_else(|| bad("`values` is {state: ...}"))?;
     if let Some(wrong) = values.keys().find(|name| *name != "state") {

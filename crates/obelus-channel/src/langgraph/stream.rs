@@ -14,7 +14,7 @@ use obelus_runtime::{EventBody, EventNumber, SessionEvent};
 use serde_json::{Value, json};
 
 use super::fold::{AddedMessage, MODEL};
-use super::follow::{FollowedRun, Step};
+use super::follow::{FollowedRun, RunItem};
 use super::state::interrupts_of;
 use super::{bad, runs};
 use crate::ChannelError;
@@ -134,16 +134,16 @@ pub(super) fn frames(followed: FollowedRun, modes: Modes, seen: Option<FrameId>)
 impl Framer {
     async fn next(&mut self) -> Bytes {
         match self.followed.next().await {
-            Step::Silence => Bytes::from_static(b": alive\n\n"),
-            Step::Cut => {
+            RunItem::Silence => Bytes::from_static(b": alive\n\n"),
+            RunItem::Cut => {
                 self.is_over = true;
                 Bytes::from_static(b": cut\n\n")
             }
-            Step::End => {
+            RunItem::End => {
                 self.is_over = true;
                 self.last()
             }
-            Step::Event(event, added) => {
+            RunItem::Event(event, added) => {
                 if let EventBody::Writing { text } = &event.body {
                     return self.writing(&lines_visible(text));
                 }

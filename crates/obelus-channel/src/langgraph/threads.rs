@@ -10,26 +10,26 @@ use obelus_runtime::sessions::SessionStatus;
 use obelus_runtime::{HostError, StoreError, system_clock};
 use serde_json::{Map, Value, json};
 
-use super::notes::{Note, Notes};
+use super::notes::{ThreadNote, ThreadNotes};
 use super::state::{interrupts_of, values_of};
-use super::{Answered, bad, limit_of, unsupported};
+use super::{ValueResult, bad, limit_of, unsupported};
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, InPath, Json, OptionalBody};
 use crate::service::check_id;
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::NewSession;
 
 /// A thread: its note, and its session if there is one.
 pub(super) struct Thread {
     pub(super) id: String,
-    pub(super) note: Note,
+    pub(super) note: ThreadNote,
     /// Its current session, and that one's agent.
     pub(super) session: Option<(String, String)>,
 }
 
 impl Thread {
     /// The thread of this id, if there is one.
-    pub(super) async fn find(app: &App, notes: &Notes, id: &str) -> Result<Option<Self>, ChannelError> {
+    pub(super) async fn find(app: &App, notes: &ThreadNotes, id: &str) -> Result<Option<Self>, ChannelError> {
         check_id(id)?;
         let note = notes.get(id).map_err(not_kept)?;
         let name = note.as_ref().map_or(id, |note| note.session(id)).to_owned();
@@ -42,7 +42,7 @@ impl Thread {
     }
 
     /// The same; a missing thread is an error.
-    pub(super) async fn get(app: &App, notes: &Notes, id: &str) -> Result<Self, ChannelError> {
+    pub(super) async fn get(app: &App, notes: &ThreadNotes, id: &str) -> Result<Self, ChannelError> {
         Self::find(app, notes, id).await?.ok_or_else(|| StoreError::Unknown(id.to_owned()).into())
     }
 
@@ -125,11 +125,11 @@ pub(super) fn drawn_id() -> String {
 
 pub(super) async fn create(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     OptionalBody(body): OptionalBody,
-) -> Answered {
-    access.needs(Role::Operator)?;
+) -> ValueResult {
+    access.needs(TokenRole::Operator)?;
     if body["supersteps"].as_array().is_some_and(|steps| !steps.is_empty()) {
         return Err(unsupported("a thread begins with its first run: `supersteps` are not supported").into());
     }
@@ -156,22 +156,22 @@ pub(super) async fn create(
 
 pub(super) async fn show(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
-) -> Answered {
+) -> ValueResult {
     Ok(Json(Thread::get(&app, &notes, &id).await?.view(&app, &access).await?))
 }
 
 pub(super) async fn update(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
     headers: HeaderMap,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     Thread::get(&app, &notes, &id).await?;
     let more = body["metadata"].as_object().cloned().unwrap_or_default();
     notes.change(&id, system_clock(), |note| note.metadata.extend(more)).map_err(not_kept)?;
@@ -184,15 +184,15 @@ pub(super) async fn update(
 
 pub(super) async fn remove(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
 ) -> Result<Response, Failure> {
-    access.needs(Role::Admin)?;
+    access.needs(TokenRole::Admin)?;
     check_id(&id)?;
     // An unreadable note is removed too.
     let thread = match notes.get(&id) {
-        Err(_) => Thread { id: id.clone(), note: Note::default(), session: None },
+        Err(_) => Thread { id: id.clone(), note: ThreadNote::default(), session: None },
         Ok(_) => Thread::get(&app, &notes, &id).await?,
     };
     for session in thread.sessions() {
@@ -207,11 +207,11 @@ pub(super) async fn remove(
 /// Copies a thread in its current state.
 pub(super) async fn copy(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     InPath(id): InPath<String>,
-) -> Answered {
-    access.needs(Role::Operator)?;
+) -> ValueResult {
+    access.needs(TokenRole::Operator)?;
     let thread = Thread::get(&app, &notes, &id).await?;
     let new = access.id_of_key("copy").unwrap_or_else(drawn_id);
     if let Some((session, _)) = &thread.session {
@@ -231,7 +231,7 @@ fn is_filtered(query: &Value) -> bool {
 /// A page of the matching threads, newest first.
 async fn wanted(
     app: &App,
-    notes: &Notes,
+    notes: &ThreadNotes,
     query: &Value,
     offset: usize,
     limit: usize,
@@ -263,7 +263,7 @@ async fn wanted(
 }
 
 /// The ids of all requested threads, newest first.
-async fn ids_of(app: &App, notes: &Notes, query: &Value) -> Result<Vec<String>, ChannelError> {
+async fn ids_of(app: &App, notes: &ThreadNotes, query: &Value) -> Result<Vec<String>, ChannelError> {
     let noted = notes.all();
     let hidden: BTreeSet<&String> =
         noted.iter().filter(|(_, note)| note.branch_of.is_some()).map(|(id, _)| id).collect();
@@ -304,10 +304,10 @@ async fn fits(app: &App, thread: &Thread, query: &Value) -> bool {
 
 pub(super) async fn search(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     access: Access,
     OptionalBody(query): OptionalBody,
-) -> Answered {
+) -> ValueResult {
     if query["values"].as_object().is_some_and(|values| !values.is_empty()) {
         return Err(bad("threads are found by `ids`, `metadata` and `status`, not by `values`").into());
     }
@@ -322,10 +322,10 @@ pub(super) async fn search(
 
 pub(super) async fn count(
     State(app): State<App>,
-    Extension(notes): Extension<Arc<Notes>>,
+    Extension(notes): Extension<Arc<ThreadNotes>>,
     _: Access,
     OptionalBody(query): OptionalBody,
-) -> Answered {
+) -> ValueResult {
     let count = match is_filtered(&query) {
         true => wanted(&app, &notes, &query, 0, usize::MAX).await?.len(),
         false => ids_of(&app, &notes, &query).await?.len(),

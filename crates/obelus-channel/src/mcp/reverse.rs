@@ -15,7 +15,7 @@ use futures_util::stream::unfold;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::{Client, RpcError, tools};
+use super::{ClientCapabilities, RpcError, tools};
 use crate::http::{Access, App};
 
 /// The prefix of session ids of clients that can ask their user.
@@ -38,9 +38,9 @@ pub(super) fn can_elicit(session: Option<&str>) -> bool {
 
 /// Open questions on streams: the caller, and the channel for the answer.
 #[derive(Default)]
-pub(super) struct Pending(Mutex<HashMap<String, (String, oneshot::Sender<Value>)>>);
+pub(super) struct OpenQuestions(Mutex<HashMap<String, (String, oneshot::Sender<Value>)>>);
 
-impl Pending {
+impl OpenQuestions {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (String, oneshot::Sender<Value>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,16 +71,16 @@ impl Pending {
 }
 
 /// A call in progress.
-struct Call {
+struct StreamedCall {
     app: App,
     access: Access,
-    pending: Arc<Pending>,
+    pending: Arc<OpenQuestions>,
     id: Value,
     params: Value,
-    step: Step,
+    step: CallStage,
 }
 
-enum Step {
+enum CallStage {
     Call,
     /// The person is asked; the state to continue with.
     Wait(oneshot::Receiver<Value>, String),
@@ -88,14 +88,14 @@ enum Step {
 }
 
 /// Answers a call with a stream, on which the person may be asked.
-pub(super) fn call(app: &App, access: &Access, pending: &Arc<Pending>, id: &Value, params: &Value) -> Response {
-    let call = Call {
+pub(super) fn call(app: &App, access: &Access, pending: &Arc<OpenQuestions>, id: &Value, params: &Value) -> Response {
+    let call = StreamedCall {
         app: app.clone(),
         access: access.clone(),
         pending: Arc::clone(pending),
         id: id.clone(),
         params: params.clone(),
-        step: Step::Call,
+        step: CallStage::Call,
     };
     let body = unfold(call, |mut call| async move {
         let bytes = call.next().await?;
@@ -104,12 +104,12 @@ pub(super) fn call(app: &App, access: &Access, pending: &Arc<Pending>, id: &Valu
     ([("content-type", "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
-impl Call {
+impl StreamedCall {
     async fn next(&mut self) -> Option<Bytes> {
-        match std::mem::replace(&mut self.step, Step::Over) {
-            Step::Over => return None,
-            Step::Call => {}
-            Step::Wait(answer, state) => {
+        match std::mem::replace(&mut self.step, CallStage::Over) {
+            CallStage::Over => return None,
+            CallStage::Call => {}
+            CallStage::Wait(answer, state) => {
                 let response = tokio::select! {
                     answer = tokio::time::timeout(PATIENCE, answer) => answer.ok().and_then(Result::ok).unwrap_or_default(),
                     () = self.app.closing() => Value::Null,
@@ -124,7 +124,7 @@ impl Call {
                 }
             }
         }
-        let client = Client { can_elicit: true };
+        let client = ClientCapabilities { can_elicit: true };
         match tools::call(&self.app, &self.access, &self.params, &client).await {
             Ok(result) if result["resultType"] == "input_required" => Some(self.ask(&result)),
             Ok(result) => Some(frame(&json!({"jsonrpc": "2.0", "id": self.id, "result": result}))),
@@ -143,7 +143,7 @@ impl Call {
             return frame(&json!({"jsonrpc": "2.0", "id": self.id, "result": content}));
         };
         let state = result["requestState"].as_str().unwrap_or_default().to_owned();
-        self.step = Step::Wait(answer, state);
+        self.step = CallStage::Wait(answer, state);
         frame(&json!({"jsonrpc": "2.0", "id": id, "method": request["method"], "params": request["params"]}))
     }
 }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_answer_counts_once_and_only_from_the_caller_who_was_asked() {
-        let pending = Pending::default();
+        let pending = OpenQuestions::default();
         let (id, mut answer) = pending.wait("anna").unwrap();
         let message = json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept"}});
         assert!(!pending.answer("boris", &message));

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::ask::{self, ElicitedAnswer};
 use super::tools::{ToolAnswer, row, text};
-use super::{CHANNEL, Client};
+use super::{CHANNEL, ClientCapabilities};
 use crate::ChannelError;
 use crate::http::{Access, App};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::NewSession;
 
 /// The default time to wait for a turn, in seconds.
@@ -24,9 +24,9 @@ pub(super) async fn talk(
     access: &Access,
     args: &Value,
     params: &Value,
-    client: &Client,
+    client: &ClientCapabilities,
 ) -> Result<ToolAnswer, ChannelError> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     // The message was sent with the first request; this one has the person's answer.
     if let Some(given) = ask::given(params)? {
         return go_on(app, access, &given, client).await;
@@ -51,9 +51,9 @@ pub(super) async fn go_on(
     app: &App,
     access: &Access,
     given: &ElicitedAnswer,
-    client: &Client,
+    client: &ClientCapabilities,
 ) -> Result<ToolAnswer, ChannelError> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     let session = InboxId::parse(&given.question).map_or("", |id| id.session);
     match &given.answer {
         // The question stays in the inbox.
@@ -74,7 +74,7 @@ pub(super) async fn turn_result(
     access: &Access,
     id: &str,
     seconds: u64,
-    client: &Client,
+    client: &ClientCapabilities,
 ) -> Result<ToolAnswer, ChannelError> {
     tokio::select! {
         rested = app.service().rested(id, access.language) => drop(rested?),

@@ -4,10 +4,10 @@ use obelus_kernel::session::QuestionStatus;
 use obelus_runtime::Language;
 use serde_json::{Map, Value, json};
 
-use super::{CHANNEL, Client, INVALID_PARAMS, RpcError, ask, talk};
+use super::{CHANNEL, ClientCapabilities, INVALID_PARAMS, RpcError, ask, talk};
 use crate::ChannelError;
 use crate::http::{Access, App};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::{AnswerBody, InboxFilter, QuestionRow};
 
 /// The answer of a tool: a result, or a question to the client's user.
@@ -70,7 +70,12 @@ pub(super) fn list() -> Vec<Value> {
 }
 
 /// Calls a tool. An error is a result, so that the client's model can read it.
-pub(super) async fn call(app: &App, access: &Access, params: &Value, client: &Client) -> Result<Value, RpcError> {
+pub(super) async fn call(
+    app: &App,
+    access: &Access,
+    params: &Value,
+    client: &ClientCapabilities,
+) -> Result<Value, RpcError> {
     let name = params["name"].as_str().unwrap_or_default();
     let nothing = Value::Object(Map::new());
     let args = params.get("arguments").filter(|args| !args.is_null()).unwrap_or(&nothing);
@@ -158,9 +163,9 @@ async fn decide(
     access: &Access,
     args: &Value,
     params: &Value,
-    client: &Client,
+    client: &ClientCapabilities,
 ) -> Result<ToolAnswer, ChannelError> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     if let Some(given) = ask::given(params)? {
         return talk::go_on(app, access, &given, client).await;
     }

@@ -25,7 +25,7 @@ pub(super) struct Chats {
 }
 
 /// The session of a request.
-pub(super) struct Chat {
+pub(super) struct ChatSession {
     pub(super) session: String,
     /// Whether the conversation itself identifies it.
     pub(super) is_by_words: bool,
@@ -43,7 +43,7 @@ impl Chats {
         access: &Access,
         request: &ChatRequest,
         named: Option<&str>,
-    ) -> Result<Chat, ChannelError> {
+    ) -> Result<ChatSession, ChannelError> {
         let caller = &access.caller.name;
         if let Some(named) = named {
             check_id(named)?;
@@ -61,7 +61,7 @@ impl Chats {
             Ok(id) => app.service().agent_of_session(&id).await?.map(|_| id),
             Err(_) => None,
         };
-        known.map(|session| Chat { session, is_by_words: true }).ok_or(ChannelError::UnknownChat)
+        known.map(|session| ChatSession { session, is_by_words: true }).ok_or(ChannelError::UnknownChat)
     }
 
     /// The session with this id, created if necessary.
@@ -71,12 +71,12 @@ impl Chats {
         request: &ChatRequest,
         id: Option<String>,
         is_by_words: bool,
-    ) -> Result<Chat, ChannelError> {
+    ) -> Result<ChatSession, ChannelError> {
         if let Some(id) = &id
             && let Some(agent) = app.service().agent_of_session(id).await?
         {
             return match agent == request.model {
-                true => Ok(Chat { session: id.clone(), is_by_words }),
+                true => Ok(ChatSession { session: id.clone(), is_by_words }),
                 false => Err(ChannelError::Unsupported(format!("this session belongs to the model `{agent}`"))),
             };
         }
@@ -85,9 +85,9 @@ impl Chats {
         match (app.service().create_session(new).await, id) {
             // Another request was faster.
             (Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))), Some(session)) => {
-                Ok(Chat { session, is_by_words })
+                Ok(ChatSession { session, is_by_words })
             }
-            (made, _) => Ok(Chat { session: made?.id, is_by_words }),
+            (made, _) => Ok(ChatSession { session: made?.id, is_by_words }),
         }
     }
 

@@ -23,9 +23,9 @@ use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json, JsonBody};
 use crate::langgraph::begin::StartedRun;
 use crate::langgraph::fold::{AddedMessage, MODEL};
-use crate::langgraph::follow::{FollowedRun, Step};
+use crate::langgraph::follow::{FollowedRun, RunItem};
 use crate::service::lines_visible;
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::QuestionRow;
 
 pub(super) async fn create(
@@ -35,7 +35,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Value>,
 ) -> Result<Response, Failure> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     let request = ChatRequest::read(&body)?;
     let named = headers.get("x-session-id").map(|value| value.to_str().unwrap_or_default());
     let chat = chats.find(&app, &access, &request, named).await?;
@@ -67,7 +67,7 @@ pub(super) async fn create(
 }
 
 /// The source of the agent's text.
-enum Source {
+enum TextSource {
     /// A run that is being followed.
     Run(Box<FollowedRun>),
     /// A text without a turn.
@@ -76,11 +76,11 @@ enum Source {
 }
 
 /// Sends the message, or answers the question whose code it contains.
-async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str) -> Result<Source, ChannelError> {
+async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str) -> Result<TextSource, ChannelError> {
     let by = access.caller.by(CHANNEL);
     let taken = match answer_in(&request.words) {
         None => match not_a_code(app, access, request, session).await? {
-            Some(words) => return Ok(Source::Words(words)),
+            Some(words) => return Ok(TextSource::Words(words)),
             None => app.service().say(session, &request.words, access.input_id()).await?,
         },
         Some((code, answer)) => {
@@ -89,7 +89,7 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
                 let view = app.service().session(session, access.language).await?;
                 let language = Language::named(Some(&view.lang));
                 let used = fill(language.words().codes.used, &[&code]);
-                return Ok(Source::Words(with_questions(used, &view.questions, language)));
+                return Ok(TextSource::Words(with_questions(used, &view.questions, language)));
             };
             let digest = Some(question.digest.as_str());
             app.service().answer(&question.id, answer, &by, digest, access.input_id()).await?
@@ -102,7 +102,7 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
         record: taken.record,
         after: EventNumber { record: taken.record, part: 0 },
     };
-    Ok(Source::Run(Box::new(FollowedRun::open(app, access, &begun, None).await?)))
+    Ok(TextSource::Run(Box::new(FollowedRun::open(app, access, &begun, None).await?)))
 }
 
 /// The reply to a message that looks like an answer to a question but has no valid code; none if the message is for the
@@ -137,7 +137,7 @@ struct Saying {
     chats: Option<Arc<Chats>>,
     session: String,
     request: ChatRequest,
-    source: Source,
+    source: TextSource,
     id: String,
     created: i64,
     /// The text so far.
@@ -149,7 +149,7 @@ struct Saying {
 }
 
 /// The next item of an answer.
-enum Said {
+enum AnswerItem {
     /// More text; it may be empty.
     More(String),
     /// Nothing for a while: send a keep-alive.
@@ -158,24 +158,24 @@ enum Said {
 }
 
 impl Saying {
-    async fn next(&mut self) -> Result<Said, ChannelError> {
+    async fn next(&mut self) -> Result<AnswerItem, ChannelError> {
         let followed = match &mut self.source {
-            Source::Over => return Ok(Said::End),
-            Source::Words(words) => {
+            TextSource::Over => return Ok(AnswerItem::End),
+            TextSource::Words(words) => {
                 let words = std::mem::take(words);
-                self.source = Source::Over;
-                return Ok(Said::More(self.add(&words)));
+                self.source = TextSource::Over;
+                return Ok(AnswerItem::More(self.add(&words)));
             }
-            Source::Run(followed) => followed,
+            TextSource::Run(followed) => followed,
         };
         match followed.next().await {
-            Step::Silence => Ok(Said::Silence),
-            Step::Event(event, added) => Ok(Said::More(self.take(&event, &added))),
-            Step::Cut => Err(ChannelError::Closing),
-            Step::End => {
+            RunItem::Silence => Ok(AnswerItem::Silence),
+            RunItem::Event(event, added) => Ok(AnswerItem::More(self.take(&event, &added))),
+            RunItem::Cut => Err(ChannelError::Closing),
+            RunItem::End => {
                 let rest = self.rest().await?;
-                self.source = Source::Over;
-                Ok(Said::More(rest))
+                self.source = TextSource::Over;
+                Ok(AnswerItem::More(rest))
             }
         }
     }
@@ -265,7 +265,7 @@ impl Saying {
 
     /// The whole answer.
     async fn whole(mut self) -> Result<Value, ChannelError> {
-        while !matches!(self.next().await?, Said::End) {}
+        while !matches!(self.next().await?, AnswerItem::End) {}
         self.keep().await;
         let message = json!({"role": "assistant", "content": self.text, "refusal": null});
         Ok(json!({
@@ -306,10 +306,10 @@ impl Saying {
     async fn frames(&mut self) -> VecDeque<Bytes> {
         let silence = || Bytes::from_static(b": alive\n\n");
         match self.next().await {
-            Ok(Said::Silence) => [silence()].into(),
-            Ok(Said::More(words)) if words.is_empty() => [silence()].into(),
-            Ok(Said::More(words)) => [self.delta(json!({"content": words}), None)].into(),
-            Ok(Said::End) => {
+            Ok(AnswerItem::Silence) => [silence()].into(),
+            Ok(AnswerItem::More(words)) if words.is_empty() => [silence()].into(),
+            Ok(AnswerItem::More(words)) => [self.delta(json!({"content": words}), None)].into(),
+            Ok(AnswerItem::End) => {
                 self.is_over = true;
                 let mut last = VecDeque::new();
                 let more = self.keep().await;

@@ -73,7 +73,7 @@ pub(crate) struct ValueStory {
     /// `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`.
     origins: Vec<String>,
     /// The writes, latest first.
-    because: Vec<ValueWrite>,
+    because: Vec<ValueWriteShape>,
     /// The present value; only at the first level.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
@@ -85,7 +85,8 @@ pub(crate) struct ValueStory {
 /// One write and its sources
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ValueWrite {
+#[schema(as = ValueWrite)]
+pub(crate) struct ValueWriteShape {
     /// The index of the message.
     message: usize,
     date: Option<String>,

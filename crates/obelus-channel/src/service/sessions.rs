@@ -35,7 +35,7 @@ impl Service {
         let mode = new.mode.map(Mode::from);
         // The agent's author sets the mode; only the server's operator may extend it (POL-1).
         if new.is_bound && mode.is_some_and(|mode| rank(mode) > rank(agent.settings.mode)) {
-            return Err(ChannelError::Forbidden(crate::tokens::Role::Admin.name()));
+            return Err(ChannelError::Forbidden(crate::tokens::TokenRole::Admin.name()));
         }
         let has_input = schema_of(&agent, "input").is_some();
         let mut spec = SessionSpec::from_agent(agent);

@@ -13,7 +13,7 @@ use crate::ChannelError;
 use crate::types::QuestionRow;
 
 /// A snapshot of a session.
-pub(crate) struct Snapshot {
+pub(crate) struct SessionSnapshot {
     /// Its status.
     pub(crate) status: SessionStatus,
     /// Whether no turn is running.
@@ -31,13 +31,13 @@ impl Service {
         id: &str,
         at: Option<u64>,
         wanted: Option<Language>,
-    ) -> Result<Snapshot, ChannelError> {
+    ) -> Result<SessionSnapshot, ChannelError> {
         let (service, name, is_now) = (self.clone(), id.to_owned(), at.is_none());
         self.read_at(id, at, move |session: &Session| {
             let (language, now) = (service.language_of(session, wanted), system_clock());
             let waits = |question: &Question| question.is_open() && (!is_now || question.expires_at > now);
             let open = session.questions().into_iter().filter(waits);
-            Snapshot {
+            SessionSnapshot {
                 status: SessionStatus::of(session),
                 is_at_rest: session.is_at_rest(),
                 state: session.state(),
@@ -63,7 +63,7 @@ impl Service {
         id: &str,
         input_id: Option<&str>,
         wanted: Option<Language>,
-    ) -> Result<Snapshot, ChannelError> {
+    ) -> Result<SessionSnapshot, ChannelError> {
         let taken = match input_id {
             Some(input_id) => self.input_record(id, input_id).await?,
             None => None,

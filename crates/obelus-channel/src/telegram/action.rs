@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// What a button means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum ButtonAction {
     Approve,
     /// A denial; a reason may follow.
     Deny,
@@ -29,7 +29,7 @@ pub(super) enum Action {
     Consent(u32),
 }
 
-impl Action {
+impl ButtonAction {
     pub(super) fn name(self) -> String {
         match self {
             Self::Approve => "a".to_owned(),
@@ -86,9 +86,9 @@ pub(super) fn draw_token() -> Result<String, String> {
 }
 
 /// The token and the meaning of a pressed button.
-pub(super) fn read_data(data: &str) -> Option<(&str, Action)> {
+pub(super) fn read_data(data: &str) -> Option<(&str, ButtonAction)> {
     let (token, action) = data.split_once(':')?;
-    Some((token, Action::named(action)?))
+    Some((token, ButtonAction::named(action)?))
 }
 
 #[cfg(test)]
@@ -100,18 +100,18 @@ mod tests {
         let (one, other) = (draw_token().unwrap(), draw_token().unwrap());
         assert!(one != other && one.len() == 22);
         let all = [
-            Action::Approve,
-            Action::Deny,
-            Action::DenyNow,
-            Action::Back,
-            Action::Happened,
-            Action::DidNot,
-            Action::Value(7),
-            Action::Edit,
-            Action::Field(39),
-            Action::Choice(7),
-            Action::Consents,
-            Action::Consent(0x0012_abcd),
+            ButtonAction::Approve,
+            ButtonAction::Deny,
+            ButtonAction::DenyNow,
+            ButtonAction::Back,
+            ButtonAction::Happened,
+            ButtonAction::DidNot,
+            ButtonAction::Value(7),
+            ButtonAction::Edit,
+            ButtonAction::Field(39),
+            ButtonAction::Choice(7),
+            ButtonAction::Consents,
+            ButtonAction::Consent(0x0012_abcd),
         ];
         for action in all {
             let data = format!("{one}:{}", action.name());

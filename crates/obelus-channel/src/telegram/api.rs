@@ -203,13 +203,13 @@ fn read_answer(status: u16, bytes: &[u8]) -> Result<Value, ApiError> {
 #[derive(Debug)]
 pub(super) struct Update {
     pub(super) id: i64,
-    pub(super) content: Content,
+    pub(super) content: UpdateContent,
 }
 
 /// Its content.
 #[derive(Debug)]
-pub(super) enum Content {
-    Message(Box<Incoming>),
+pub(super) enum UpdateContent {
+    Message(Box<TelegramMessage>),
     ButtonPress(Box<ButtonPress>),
     /// Other content, or unreadable.
     Other,
@@ -218,24 +218,26 @@ pub(super) enum Content {
 impl Update {
     fn of(mut update: Value) -> Option<Self> {
         let id = update["update_id"].as_i64()?;
-        let message = || Incoming::deserialize(&update["message"]).map(|message| Content::Message(Box::new(message)));
+        let message = || {
+            TelegramMessage::deserialize(&update["message"]).map(|message| UpdateContent::Message(Box::new(message)))
+        };
         let content = match update.get("callback_query").is_some() {
             false => message(),
             true => serde_json::from_value(update["callback_query"].take())
-                .map(|press| Content::ButtonPress(Box::new(press))),
+                .map(|press| UpdateContent::ButtonPress(Box::new(press))),
         };
-        Some(Self { id, content: content.unwrap_or(Content::Other) })
+        Some(Self { id, content: content.unwrap_or(UpdateContent::Other) })
     }
 }
 
 /// A message.
 #[derive(Debug, Deserialize)]
-pub(super) struct Incoming {
+pub(super) struct TelegramMessage {
     pub(super) message_id: i64,
     pub(super) from: Option<Sender>,
     pub(super) chat: Chat,
     pub(super) text: Option<String>,
-    pub(super) reply_to_message: Option<Box<Incoming>>,
+    pub(super) reply_to_message: Option<Box<TelegramMessage>>,
     /// Other fields: pictures, voice, …
     #[serde(flatten)]
     pub(super) other: Map<String, Value>,
@@ -268,7 +270,7 @@ pub(super) struct ButtonPress {
     #[serde(default)]
     pub(super) data: String,
     /// The message that has the button.
-    pub(super) message: Option<Box<Incoming>>,
+    pub(super) message: Option<Box<TelegramMessage>>,
 }
 
 #[cfg(test)]
@@ -290,13 +292,13 @@ mod tests {
     #[test]
     fn an_unreadable_update_keeps_its_number() {
         let odd = json!({"update_id": 5, "message": {"chat": "?"}});
-        assert!(matches!(Update::of(odd), Some(Update { id: 5, content: Content::Other })));
+        assert!(matches!(Update::of(odd), Some(Update { id: 5, content: UpdateContent::Other })));
         let poll = json!({"update_id": 6, "poll": {}});
-        assert!(matches!(Update::of(poll), Some(Update { id: 6, content: Content::Other })));
+        assert!(matches!(Update::of(poll), Some(Update { id: 6, content: UpdateContent::Other })));
         assert!(Update::of(json!({"update_id": "x"})).is_none());
         let said = json!({"update_id": 7, "message": {"message_id": 1, "chat": {"id": 2, "type": "private"},
             "from": {"id": 2, "first_name": "Anna"}, "voice": {"file_id": "f"}}});
-        let Some(Update { content: Content::Message(message), .. }) = Update::of(said) else { panic!() };
+        let Some(Update { content: UpdateContent::Message(message), .. }) = Update::of(said) else { panic!() };
         assert!(message.text.is_none() && message.other.contains_key("voice"));
     }
 
@@ -314,7 +316,7 @@ mod tests {
             let Ok(answer) = read_answer(200, input) else { return false };
             let updates = answer.as_array().cloned().unwrap_or_else(|| vec![answer]);
             for update in updates.into_iter().filter_map(Update::of) {
-                if let Content::ButtonPress(press) = update.content {
+                if let UpdateContent::ButtonPress(press) = update.content {
                     let _ = super::super::action::read_data(&press.data);
                 }
             }

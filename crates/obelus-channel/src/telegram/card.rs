@@ -8,7 +8,7 @@ use obelus_words::fill;
 use serde_json::{Value, json};
 
 use super::CHANNEL;
-use super::action::Action;
+use super::action::ButtonAction;
 use super::split::{LONGEST, beginning, units};
 use crate::types::{FieldKindName, FormFieldView, QuestionRow};
 
@@ -65,18 +65,18 @@ pub(super) fn open_card(
     language: Language,
 ) -> (String, Value) {
     let words = &language.words().bot;
-    let key = |label: &str, action: Action| {
+    let key = |label: &str, action: ButtonAction| {
         let label: String = label.chars().take(LONGEST_LABEL).collect();
         json!({"text": label, "callback_data": format!("{token}:{}", action.name())})
     };
     let (more, mut keys) = match face {
         CardFace::Answers => answers(row, language, key),
-        CardFace::Denying => (words.give_reason.to_owned(), vec![vec![key(words.deny_now, Action::DenyNow)]]),
+        CardFace::Denying => (words.give_reason.to_owned(), vec![vec![key(words.deny_now, ButtonAction::DenyNow)]]),
         CardFace::Consents => consents(row, language, key),
         CardFace::Fields(fields) => {
             let named = fields.iter().take(MOST_FIELDS).enumerate();
             let label = |field: &FormFieldView| format!("{}: {}", field.label, one_line(&field.typed));
-            let keys = named.map(|(index, field)| vec![key(&label(field), Action::Field(index))]).collect();
+            let keys = named.map(|(index, field)| vec![key(&label(field), ButtonAction::Field(index))]).collect();
             let rest = match fields.len() > MOST_FIELDS {
                 true => format!(" {}", fill(words.first_fields, &[&MOST_FIELDS.to_string()])),
                 false => String::new(),
@@ -86,18 +86,21 @@ pub(super) fn open_card(
         CardFace::Field(field) => {
             let how = if is_group { words.give_field_in_group } else { words.give_field };
             let choices = choices_of(field, language).into_iter().enumerate();
-            let keys = choices.map(|(index, (label, _))| vec![key(&label, Action::Choice(index))]).collect();
+            let keys = choices.map(|(index, (label, _))| vec![key(&label, ButtonAction::Choice(index))]).collect();
             (fill(how, &[&field.label, &beginning(&one_line(&field.typed), 200)]), keys)
         }
         CardFace::Edited => {
-            let keys = vec![vec![key(words.approve_edit, Action::Approve)], vec![key(words.edit_more, Action::Edit)]];
+            let keys = vec![
+                vec![key(words.approve_edit, ButtonAction::Approve)],
+                vec![key(words.edit_more, ButtonAction::Edit)],
+            ];
             (words.edited.to_owned(), keys)
         }
     };
     match face {
         CardFace::Answers => {}
-        CardFace::Edited => keys.push(vec![key(words.drop_edit, Action::Back)]),
-        _ => keys.push(vec![key(words.back, Action::Back)]),
+        CardFace::Edited => keys.push(vec![key(words.drop_edit, ButtonAction::Back)]),
+        _ => keys.push(vec![key(words.back, ButtonAction::Back)]),
     }
     let text = text_of(text, language);
     let text = if more.is_empty() { text } else { format!("{text}\n\n{more}") };
@@ -105,33 +108,42 @@ pub(super) fn open_card(
 }
 
 /// The buttons that answer a question, and their explanation.
-fn answers(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) -> Value) -> (String, Vec<Vec<Value>>) {
+fn answers(
+    row: &QuestionRow,
+    language: Language,
+    key: impl Fn(&str, ButtonAction) -> Value,
+) -> (String, Vec<Vec<Value>>) {
     let words = &language.words().bot;
     let has = |answer: &str| row.answers.iter().any(|known| known == answer);
     if has("value") {
         let label = |value: &Value| value.as_str().map_or_else(|| value.to_string(), visible);
         let values = offered(row).into_iter().enumerate();
         let mut keys: Vec<Vec<Value>> =
-            values.map(|(index, value)| vec![key(&label(&value), Action::Value(index))]).collect();
-        keys.push(vec![key(words.decline, Action::DenyNow)]);
+            values.map(|(index, value)| vec![key(&label(&value), ButtonAction::Value(index))]).collect();
+        keys.push(vec![key(words.decline, ButtonAction::DenyNow)]);
         return (words.give_value.to_owned(), keys);
     }
     if has("happened") {
-        let keys = vec![vec![key(words.happened, Action::Happened)], vec![key(words.did_not, Action::DidNot)]];
+        let keys =
+            vec![vec![key(words.happened, ButtonAction::Happened)], vec![key(words.did_not, ButtonAction::DidNot)]];
         return (String::new(), keys);
     }
-    let mut keys = vec![vec![key(words.approve, Action::Approve), key(words.deny, Action::Deny)]];
+    let mut keys = vec![vec![key(words.approve, ButtonAction::Approve), key(words.deny, ButtonAction::Deny)]];
     if has("edit") {
-        keys.push(vec![key(words.edit, Action::Edit)]);
+        keys.push(vec![key(words.edit, ButtonAction::Edit)]);
     }
     if !row.consents.is_empty() {
-        keys.push(vec![key(words.consents, Action::Consents)]);
+        keys.push(vec![key(words.consents, ButtonAction::Consents)]);
     }
     (String::new(), keys)
 }
 
 /// The standing consents that an approval can include: each with its description and a numbered button (ASK-9).
-fn consents(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) -> Value) -> (String, Vec<Vec<Value>>) {
+fn consents(
+    row: &QuestionRow,
+    language: Language,
+    key: impl Fn(&str, ButtonAction) -> Value,
+) -> (String, Vec<Vec<Value>>) {
     let words = &language.words().bot;
     let (mut lines, mut keys) = (vec![language.words().ask.consents.to_owned()], Vec::new());
     let offers = row.consents.iter().filter_map(|offer| Some((offer, u32::from_str_radix(&offer.code, 16).ok()?)));
@@ -142,7 +154,7 @@ fn consents(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) ->
             break;
         }
         lines.push(format!("{number}. {}", offer.covers));
-        keys.push(vec![key(&fill(words.agree, &[&number.to_string()]), Action::Consent(code))]);
+        keys.push(vec![key(&fill(words.agree, &[&number.to_string()]), ButtonAction::Consent(code))]);
     }
     lines.push(words.consents_end.to_owned());
     (lines.join("\n"), keys)

@@ -7,7 +7,7 @@ use obelus_runtime::{Language, system_clock};
 use obelus_words::fill;
 
 use super::Bot;
-use super::action::Action;
+use super::action::ButtonAction;
 use super::card::{self, CardFace};
 use super::intake::From;
 use super::state::{Card, Edit};
@@ -15,7 +15,7 @@ use crate::ChannelError;
 use crate::types::{AnswerBody, FormFieldView, PreviewRequest, PreviewView, QuestionRow};
 
 /// An open question as its card shows it.
-pub(super) struct Shown {
+pub(super) struct ShownCard {
     pub(super) face: CardFace,
     /// The question as text, with the edit if there is one.
     pub(super) text: String,
@@ -25,8 +25,8 @@ pub(super) struct Shown {
 
 impl Bot {
     /// The view of an open question. An edit that is no longer valid for the question is discarded.
-    pub(super) async fn shown_on(&self, card: &Card, row: &QuestionRow, language: Language) -> Shown {
-        let plain = |face| Shown { face, text: card::plain(&row.text, &row.id), digest: row.digest.clone() };
+    pub(super) async fn shown_on(&self, card: &Card, row: &QuestionRow, language: Language) -> ShownCard {
+        let plain = |face| ShownCard { face, text: card::plain(&row.text, &row.id), digest: row.digest.clone() };
         let face = match () {
             () if card.is_denying => CardFace::Denying,
             () if card.is_consenting && !row.consents.is_empty() => CardFace::Consents,
@@ -44,7 +44,7 @@ impl Bot {
             return plain(face);
         }
         match self.preview(&row.id, edit, language).await.map(|preview| (preview.text, preview.digest)) {
-            Ok((Some(text), Some(digest))) => Shown { face, text: card::plain(&text, &row.id), digest },
+            Ok((Some(text), Some(digest))) => ShownCard { face, text: card::plain(&text, &row.id), digest },
             _ => plain(CardFace::Answers),
         }
     }
@@ -55,19 +55,19 @@ impl Bot {
     }
 
     /// Carries out a button that does not answer the question.
-    pub(super) async fn step(self: &Arc<Self>, from: &From, token: &str, card: &Card, action: Action) {
+    pub(super) async fn step(self: &Arc<Self>, from: &From, token: &str, card: &Card, action: ButtonAction) {
         match action {
-            Action::Deny => self.turn(token, |card| card.is_denying = true),
-            Action::Consents => self.turn(token, |card| card.is_consenting = true),
-            Action::Edit => {
+            ButtonAction::Deny => self.turn(token, |card| card.is_denying = true),
+            ButtonAction::Consents => self.turn(token, |card| card.is_consenting = true),
+            ButtonAction::Edit => {
                 let edit = Edit { is_choosing: true, ..card.edit.clone().unwrap_or_default() };
                 self.turn(token, |card| card.edit = Some(edit));
             }
-            Action::Back => {
+            ButtonAction::Back => {
                 let edit = card.edit.clone().and_then(Edit::back);
                 self.turn(token, |card| card.edit = edit);
             }
-            Action::Field(index) => {
+            ButtonAction::Field(index) => {
                 let Some(field) = self.field_of(card, |fields| fields.get(index)).await else { return };
                 self.forget_fields(from);
                 let mut edit = card.edit.clone().unwrap_or_default();
@@ -75,7 +75,7 @@ impl Bot {
                 edit.by = from.user;
                 self.turn(token, |card| card.edit = Some(edit));
             }
-            Action::Choice(index) => {
+            ButtonAction::Choice(index) => {
                 let place = card.edit.as_ref().and_then(|edit| edit.place.clone());
                 let is_it = |field: &&FormFieldView| Some(&field.place) == place.as_ref();
                 let Some(field) = self.field_of(card, |fields| fields.iter().find(is_it)).await else { return };

@@ -12,10 +12,10 @@ use obelus_runtime::{EventNumber, Language, system_clock};
 use obelus_words::fill;
 use serde_json::{Value, json};
 
-use super::action::{Action, read_data};
-use super::api::{Backoff, ButtonPress, Content, Incoming, Sender, Update};
+use super::action::{ButtonAction, read_data};
+use super::api::{Backoff, ButtonPress, Sender, TelegramMessage, Update, UpdateContent};
 use super::card;
-use super::state::{Card, Talk};
+use super::state::{Card, TelegramTalk};
 use super::words::language_of;
 use super::{Bot, CHANNEL, TelegramError};
 use crate::ChannelError;
@@ -90,9 +90,9 @@ impl Bot {
             return;
         }
         match update.content {
-            Content::Message(message) => self.message(update.id, *message).await,
-            Content::ButtonPress(press) => self.press(update.id, *press).await,
-            Content::Other => {}
+            UpdateContent::Message(message) => self.message(update.id, *message).await,
+            UpdateContent::ButtonPress(press) => self.press(update.id, *press).await,
+            UpdateContent::Other => {}
         }
         self.keep(|saved| {
             saved.offset = update.id.saturating_add(1);
@@ -100,7 +100,7 @@ impl Bot {
         });
     }
 
-    async fn message(self: &Arc<Self>, update: i64, message: Incoming) {
+    async fn message(self: &Arc<Self>, update: i64, message: TelegramMessage) {
         let Some(sender) = message.from.as_ref().filter(|sender| !sender.is_bot) else { return };
         let from = From {
             user: sender.id,
@@ -134,7 +134,7 @@ impl Bot {
     }
 
     /// Whether a message in a group is for the bot: a command, a mention, or a reply.
-    fn is_addressed(&self, message: &Incoming) -> bool {
+    fn is_addressed(&self, message: &TelegramMessage) -> bool {
         let text = message.text.as_deref().unwrap_or_default().to_lowercase();
         let replied = message.reply_to_message.as_ref().and_then(|replied| replied.from.as_ref());
         text.starts_with('/')
@@ -142,7 +142,7 @@ impl Bot {
             || (!self.username.is_empty() && text.contains(&format!("@{}", self.username)))
     }
 
-    async fn words(self: &Arc<Self>, from: &From, text: &str, message: &Incoming) {
+    async fn words(self: &Arc<Self>, from: &From, text: &str, message: &TelegramMessage) {
         let words = &from.language.words().bot;
         match text.trim() {
             "" => {}
@@ -239,7 +239,14 @@ impl Bot {
                 Err(error) => return Err(error),
             };
             let lang = from.language.code().to_owned();
-            let talk = Talk { user: from.user, chat: from.chat, lang, shown: shown.to_string(), parts: 0, draft: None };
+            let talk = TelegramTalk {
+                user: from.user,
+                chat: from.chat,
+                lang,
+                shown: shown.to_string(),
+                parts: 0,
+                draft: None,
+            };
             self.keep(|saved| saved.talks.insert(session.clone(), talk));
         }
         self.show(&session);
@@ -322,21 +329,21 @@ impl Bot {
     /// The answer that a button gives to the question of a card; none if the question has no such answer.
     async fn answer_of(
         &self,
-        action: Action,
+        action: ButtonAction,
         card: &Card,
         language: Language,
     ) -> Result<Option<AnswerBody>, ChannelError> {
         let row = self.service.question(&card.question, Some(language)).await?;
         Ok(Some(match action {
-            Action::Approve => self.approval_of(card, language).await?,
-            Action::DenyNow => AnswerBody::Deny { reason: String::new(), only: None },
-            Action::Happened => AnswerBody::Happened { result: Value::Null },
-            Action::DidNot => AnswerBody::DidNot,
-            Action::Value(index) => match card::offered(&row).into_iter().nth(index) {
+            ButtonAction::Approve => self.approval_of(card, language).await?,
+            ButtonAction::DenyNow => AnswerBody::Deny { reason: String::new(), only: None },
+            ButtonAction::Happened => AnswerBody::Happened { result: Value::Null },
+            ButtonAction::DidNot => AnswerBody::DidNot,
+            ButtonAction::Value(index) => match card::offered(&row).into_iter().nth(index) {
                 Some(value) => AnswerBody::Value { value },
                 None => return Ok(None),
             },
-            Action::Consent(code) => AnswerBody::Consent { code: format!("{code:08x}"), until: None },
+            ButtonAction::Consent(code) => AnswerBody::Consent { code: format!("{code:08x}"), until: None },
             _ => return Ok(None),
         }))
     }

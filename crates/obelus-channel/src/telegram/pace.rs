@@ -15,9 +15,9 @@ const MANY: usize = 1_000;
 
 /// When each chat may next be sent a message.
 #[derive(Default)]
-pub(super) struct Pace(Mutex<HashMap<i64, Instant>>);
+pub(super) struct ChatPace(Mutex<HashMap<i64, Instant>>);
 
-impl Pace {
+impl ChatPace {
     /// Waits until a chat may be sent a message.
     pub(super) async fn turn(&self, chat: i64) {
         tokio::time::sleep_until(self.reserve(chat)).await;
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_chat_is_sent_one_message_a_second_and_chats_do_not_wait_for_each_other() {
-        let pace = Pace::default();
+        let pace = ChatPace::default();
         let first = pace.reserve(1);
         assert_eq!(pace.reserve(1) - first, IN_PRIVATE);
         assert_eq!(pace.reserve(1) - first, IN_PRIVATE * 2);

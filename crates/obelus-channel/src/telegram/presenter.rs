@@ -19,7 +19,7 @@ use super::action::draw_token;
 use super::api::ApiError;
 use super::card;
 use super::split::{LONGEST, beginning, split};
-use super::state::{Card, Talk};
+use super::state::{Card, TelegramTalk};
 use crate::service::lines_visible;
 
 /// Apps show the typing indicator for five seconds.
@@ -35,7 +35,7 @@ impl Bot {
     /// Resumes showing all conversations. Ended ones are dropped when they have no open questions.
     pub(super) fn resume_talks(self: &Arc<Self>) {
         self.keep(|saved| {
-            let is_over = |(session, talk): &(&String, &Talk)| {
+            let is_over = |(session, talk): &(&String, &TelegramTalk)| {
                 saved.session_of(talk.user, talk.chat) != **session
                     && !saved.cards.values().any(|card| card.session == **session)
             };
@@ -43,7 +43,7 @@ impl Bot {
             saved.talks.retain(|session, _| !over.contains(session));
         });
         // Users who are no longer allowed are shown nothing.
-        let is_allowed = |talk: &Talk| self.config.allow.contains(&talk.user);
+        let is_allowed = |talk: &TelegramTalk| self.config.allow.contains(&talk.user);
         let talks = self.state_file.read(|saved| saved.talks.clone());
         talks.iter().filter(|(_, talk)| is_allowed(talk)).for_each(|(session, _)| self.show(session));
     }
@@ -102,7 +102,7 @@ impl SessionPresenter {
         self.bot.memory().shown.remove(&self.session);
     }
 
-    fn talk(&self) -> Option<Talk> {
+    fn talk(&self) -> Option<TelegramTalk> {
         self.bot.state_file.read(|saved| saved.talks.get(&self.session).cloned())
     }
 
@@ -198,7 +198,7 @@ impl SessionPresenter {
         if is_file {
             parts.truncate(1);
         }
-        let Some(Talk { parts: sent, draft, .. }) = self.talk() else { return };
+        let Some(TelegramTalk { parts: sent, draft, .. }) = self.talk() else { return };
         for (index, part) in parts.iter().enumerate().skip(sent) {
             self.deliver(part, draft.filter(|_| index == 0)).await;
             self.keep(|talk| {
@@ -300,7 +300,7 @@ impl SessionPresenter {
         self.draft_since = None;
     }
 
-    fn keep(&self, change: impl FnOnce(&mut Talk)) {
+    fn keep(&self, change: impl FnOnce(&mut TelegramTalk)) {
         self.bot.keep(|saved| saved.talks.get_mut(&self.session).map(change));
     }
 

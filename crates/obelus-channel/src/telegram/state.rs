@@ -33,7 +33,7 @@ pub(super) struct Saved {
     pub(super) ended: BTreeMap<String, u32>,
     /// The conversations, by session.
     #[serde(default)]
-    pub(super) talks: BTreeMap<String, Talk>,
+    pub(super) talks: BTreeMap<String, TelegramTalk>,
     /// The active cards, by token.
     #[serde(default)]
     pub(super) cards: BTreeMap<String, Card>,
@@ -41,7 +41,7 @@ pub(super) struct Saved {
 
 /// A conversation of one user in one chat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Talk {
+pub(super) struct TelegramTalk {
     /// The user.
     pub(super) user: i64,
     /// The chat.

@@ -22,7 +22,7 @@ pub(super) struct SessionFacts {
 }
 
 /// An open span.
-struct Open {
+struct OpenSpan {
     id: String,
     name: String,
     kind: u8,
@@ -30,7 +30,7 @@ struct Open {
     attributes: Map<String, Value>,
 }
 
-impl Open {
+impl OpenSpan {
     fn new(name: String, kind: u8, start: Time, attributes: Value) -> Self {
         let attributes = attributes.as_object().cloned().unwrap_or_default();
         Self { id: drawn(8), name, kind, start, attributes }
@@ -41,9 +41,9 @@ impl Open {
 pub(super) struct Spans {
     about: SessionFacts,
     /// The trace and span of the running turn.
-    turn: Option<(String, Open)>,
-    chat: Option<Open>,
-    calls: BTreeMap<String, Open>,
+    turn: Option<(String, OpenSpan)>,
+    chat: Option<OpenSpan>,
+    calls: BTreeMap<String, OpenSpan>,
 }
 
 /// Span kinds of OTLP.
@@ -74,7 +74,7 @@ impl Spans {
                 if let Some(model) = &self.about.model {
                     attributes["gen_ai.request.model"] = model.as_str().into();
                 }
-                self.chat = Some(Open::new(name, CLIENT, at, attributes));
+                self.chat = Some(OpenSpan::new(name, CLIENT, at, attributes));
             }
             EventBody::Used { used, .. } => {
                 if let Some(chat) = &mut self.chat {
@@ -109,7 +109,7 @@ impl Spans {
     fn begin(&mut self, at: Time) {
         if self.turn.is_none() {
             let name = format!("invoke_agent {}", self.about.agent);
-            self.turn = Some((drawn(16), Open::new(name, INTERNAL, at, self.common("invoke_agent"))));
+            self.turn = Some((drawn(16), OpenSpan::new(name, INTERNAL, at, self.common("invoke_agent"))));
         }
     }
 
@@ -129,7 +129,7 @@ impl Spans {
         if self.about.with_content {
             attributes["gen_ai.tool.call.arguments"] = call.to_string().into();
         }
-        self.calls.insert(id.to_owned(), Open::new(format!("execute_tool {tool}"), INTERNAL, at, attributes));
+        self.calls.insert(id.to_owned(), OpenSpan::new(format!("execute_tool {tool}"), INTERNAL, at, attributes));
     }
 
     fn end_call(&mut self, id: &str, outcome: &Outcome, at: Time) -> Option<Value> {
@@ -163,7 +163,7 @@ impl Spans {
     }
 
     /// A span below that of the turn.
-    fn ended(&self, open: Open, at: Time, error: Option<String>) -> Option<Value> {
+    fn ended(&self, open: OpenSpan, at: Time, error: Option<String>) -> Option<Value> {
         let (trace, turn) = self.turn.as_ref()?;
         Some(span(trace, Some(&turn.id), open, at, error))
     }
@@ -174,8 +174,8 @@ fn message(role: &str, words: &str) -> Value {
 }
 
 /// A span in OTLP's JSON: ids in hexadecimal, whole numbers as text.
-fn span(trace: &str, parent: Option<&str>, open: Open, end: Time, error: Option<String>) -> Value {
-    let Open { id, name, kind, start, mut attributes } = open;
+fn span(trace: &str, parent: Option<&str>, open: OpenSpan, end: Time, error: Option<String>) -> Value {
+    let OpenSpan { id, name, kind, start, mut attributes } = open;
     if let Some(error) = &error {
         attributes.insert("error.type".to_owned(), error.as_str().into());
     }

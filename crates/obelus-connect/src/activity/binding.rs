@@ -53,7 +53,7 @@ pub fn bind(bindings: &Map<String, Value>, base: &Path) -> Result<Activities, Bi
 
 /// Adds activities from bindings to others; those with the same name are replaced. After an error nothing is added.
 pub fn bind_into(activities: &mut Activities, bindings: &Map<String, Value>, base: &Path) -> Result<(), BindingError> {
-    bind_all(activities, bindings, Shared::new(base))
+    bind_all(activities, bindings, BindingContext::new(base))
 }
 
 /// Like [`bind_into`], with a browser for the bindings `{operator: observe}`, `{operator: aim}` and `{operator: act}`.
@@ -64,13 +64,13 @@ pub fn bind_with(
     base: &Path,
     browser: Option<&std::sync::Arc<crate::browser::Browser>>,
 ) -> Result<(), BindingError> {
-    bind_all(activities, bindings, Shared { browser: browser.cloned(), ..Shared::new(base) })
+    bind_all(activities, bindings, BindingContext { browser: browser.cloned(), ..BindingContext::new(base) })
 }
 
 fn bind_all(
     activities: &mut Activities,
     bindings: &Map<String, Value>,
-    shared: Shared<'_>,
+    shared: BindingContext<'_>,
 ) -> Result<(), BindingError> {
     let mut all = activities.clone();
     for (name, binding) in bindings {
@@ -81,27 +81,32 @@ fn bind_all(
 }
 
 /// What the bindings of one file share.
-struct Shared<'a> {
+struct BindingContext<'a> {
     base: &'a Path,
     #[cfg(feature = "http")]
-    client: super::http::Client,
+    client: super::http::LazyClient,
     #[cfg(feature = "mcp")]
     browser: Option<std::sync::Arc<crate::browser::Browser>>,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> BindingContext<'a> {
     fn new(base: &'a Path) -> Self {
         Self {
             base,
             #[cfg(feature = "http")]
-            client: super::http::Client::default(),
+            client: super::http::LazyClient::default(),
             #[cfg(feature = "mcp")]
             browser: None,
         }
     }
 }
 
-fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'_>) -> Result<(), BindingError> {
+fn bind_one(
+    all: &mut Activities,
+    name: &str,
+    binding: &Value,
+    shared: &BindingContext<'_>,
+) -> Result<(), BindingError> {
     let whole = |problem: String| BindingError { binding: name.to_owned(), field: String::new(), problem };
     let Value::Object(map) = binding else {
         let found = type_name(binding);
@@ -121,7 +126,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
             )));
         }
     };
-    let fields = Fields::new(name, "", map, known)?;
+    let fields = BindingFields::new(name, "", map, known)?;
     match kind {
         #[cfg(feature = "bitrix24")]
         "bitrix24" => drop(all.add(name, crate::bitrix24::Bitrix24::parse(&fields)?)),
@@ -149,14 +154,14 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
 }
 
 /// The fields of a binding, or of an object in it. A null field counts as absent.
-pub(crate) struct Fields<'a> {
+pub(crate) struct BindingFields<'a> {
     binding: &'a str,
     /// The path of the object in the binding: empty, or a path that ends with a dot.
     prefix: &'static str,
     map: &'a Map<String, Value>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> BindingFields<'a> {
     fn new(
         binding: &'a str,
         prefix: &'static str,

@@ -21,9 +21,9 @@ use tokio::process::{ChildStdin, Command};
 
 use self::environment::Environment;
 use self::output::Output;
-use super::binding::{BindingError, Fields};
+use super::binding::{BindingError, BindingFields};
 use super::messages;
-use super::retry::{Failure, Retry, RetryAdvice};
+use super::retry::{AttemptFailure, Retry, RetryAdvice};
 use super::text::read_json;
 use crate::process_group::ProcessGroup;
 
@@ -49,7 +49,7 @@ struct Program {
 }
 
 impl Exec {
-    pub(super) fn parse(fields: &Fields<'_>, base: &Path) -> Result<Self, BindingError> {
+    pub(super) fn parse(fields: &BindingFields<'_>, base: &Path) -> Result<Self, BindingError> {
         let program = Arc::new(Program::parse(fields, "exec", base)?);
         let look =
             fields.get("reconcile").map(|_| Program::parse(fields, "reconcile", base).map(Arc::new)).transpose()?;
@@ -128,7 +128,7 @@ fn input_of(work: &Work) -> Vec<u8> {
 
 impl Program {
     /// Reads a command from a field. Folder and environment are the same for all commands of a binding.
-    fn parse(fields: &Fields<'_>, field: &str, base: &Path) -> Result<Self, BindingError> {
+    fn parse(fields: &BindingFields<'_>, field: &str, base: &Path) -> Result<Self, BindingError> {
         let words = fields.texts(field)?;
         let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
             return Err(fields.mistyped(field, "a list that begins with a program", fields.get(field)));
@@ -147,7 +147,7 @@ impl Program {
     }
 
     /// Runs the program once. Dropping the future kills it.
-    async fn run(&self, work: &Work, input: &[u8]) -> Result<Outcome, Failure> {
+    async fn run(&self, work: &Work, input: &[u8]) -> Result<Outcome, AttemptFailure> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
         self.environment.apply(&mut command);
@@ -172,7 +172,7 @@ impl Program {
                 }
             }
         };
-        let status = status.map_err(|error| Failure::lasting("exec", format!("{}: {error}", self.name())))?;
+        let status = status.map_err(|error| AttemptFailure::lasting("exec", format!("{}: {error}", self.name())))?;
         output.mask();
         if !status.success() {
             return Err(self.failed(status, &output));
@@ -184,31 +184,33 @@ impl Program {
         self.path.display()
     }
 
-    fn not_started(&self, error: &io::Error) -> Failure {
+    fn not_started(&self, error: &io::Error) -> AttemptFailure {
         let name = self.name();
         match error.kind() {
-            _ if !self.cwd.is_dir() => {
-                Failure::lasting("not_found", format!("the folder {} is not there; see `cwd`", self.cwd.display()))
-            }
+            _ if !self.cwd.is_dir() => AttemptFailure::lasting(
+                "not_found",
+                format!("the folder {} is not there; see `cwd`", self.cwd.display()),
+            ),
             io::ErrorKind::NotFound if self.path.exists() => {
-                Failure::lasting("not_found", format!("{name} is there, but what its first line names is not"))
+                AttemptFailure::lasting("not_found", format!("{name} is there, but what its first line names is not"))
             }
             io::ErrorKind::NotFound if self.path.is_absolute() => {
-                Failure::lasting("not_found", format!("there is no program {name}"))
+                AttemptFailure::lasting("not_found", format!("there is no program {name}"))
             }
-            io::ErrorKind::NotFound => Failure::lasting(
+            io::ErrorKind::NotFound => AttemptFailure::lasting(
                 "not_found",
                 format!("there is no program `{name}` in PATH; install it, or write its path with a /"),
             ),
-            io::ErrorKind::PermissionDenied => {
-                Failure::lasting("not_executable", format!("{name} may not be run; chmod +x makes a file a program"))
-            }
-            _ => Failure::passing("exec", format!("{name}: {error}")),
+            io::ErrorKind::PermissionDenied => AttemptFailure::lasting(
+                "not_executable",
+                format!("{name} may not be run; chmod +x makes a file a program"),
+            ),
+            _ => AttemptFailure::passing("exec", format!("{name}: {error}")),
         }
     }
 
     /// The error of a failed program, with its stderr if there is any.
-    fn failed(&self, status: ExitStatus, output: &Output) -> Failure {
+    fn failed(&self, status: ExitStatus, output: &Output) -> AttemptFailure {
         let (code, what) = match (status.code(), status.signal()) {
             (Some(code), _) => (format!("exit_{code}"), format!("ended with exit code {code}")),
             (None, signal) => {
@@ -217,22 +219,22 @@ impl Program {
             }
         };
         let stderr = output.last_words();
-        Failure::passing(code, if stderr.is_empty() { format!("{} {what}", self.name()) } else { stderr })
+        AttemptFailure::passing(code, if stderr.is_empty() { format!("{} {what}", self.name()) } else { stderr })
     }
 }
 
 /// Writes the call and closes the pipe. The program need not read it.
-async fn feed(mut stdin: ChildStdin, input: &[u8]) -> Result<(), Failure> {
+async fn feed(mut stdin: ChildStdin, input: &[u8]) -> Result<(), AttemptFailure> {
     let _ = stdin.write_all(input).await;
     Ok(())
 }
 
 /// The outcome in the program's output.
-fn outcome_of(stdout: &[u8]) -> Result<Outcome, Failure> {
+fn outcome_of(stdout: &[u8]) -> Result<Outcome, AttemptFailure> {
     if stdout.trim_ascii().is_empty() {
         return Ok(Outcome::Value(Value::Null));
     }
     let outcome = read_json(stdout, "stdout").and_then(messages::outcome_of);
     // The program itself ended without an error.
-    outcome.map_err(|error| Failure { error: error.after_success(), again: RetryAdvice::Never })
+    outcome.map_err(|error| AttemptFailure { error: error.after_success(), again: RetryAdvice::Never })
 }

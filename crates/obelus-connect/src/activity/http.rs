@@ -20,16 +20,16 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
-use self::address::Address;
+use self::address::AddressTemplate;
 #[cfg(feature = "bitrix24")]
 pub(crate) use self::answer::cause as innermost;
-use self::body::Body;
-pub(super) use self::client::Client;
+use self::body::BodyTemplate;
+pub(super) use self::client::LazyClient;
 use self::redirect::Redirects;
-use self::template::Template;
-use super::binding::{BindingError, Fields};
+use self::template::TextTemplate;
+use super::binding::{BindingError, BindingFields};
 use super::messages;
-use super::retry::{Failure, Retry};
+use super::retry::{AttemptFailure, Retry};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -43,17 +43,17 @@ pub(super) struct Http {
 }
 
 struct Endpoint {
-    client: Client,
-    method: Template,
-    address: Address,
-    headers: Vec<(HeaderName, Template)>,
-    body: Option<Body>,
+    client: LazyClient,
+    method: TextTemplate,
+    address: AddressTemplate,
+    headers: Vec<(HeaderName, TextTemplate)>,
+    body: Option<BodyTemplate>,
     /// Variables of the environment that headers may use.
     secrets: Vec<String>,
 }
 
 /// A request that can be sent several times.
-struct Request {
+struct HttpRequest {
     method: Method,
     url: Url,
     headers: HeaderMap,
@@ -63,7 +63,7 @@ struct Request {
 }
 
 impl Http {
-    pub(super) fn parse(fields: &Fields<'_>, client: &Client) -> Result<Self, BindingError> {
+    pub(super) fn parse(fields: &BindingFields<'_>, client: &LazyClient) -> Result<Self, BindingError> {
         let (retry, limit, secrets) = (fields.retry()?, fields.own_time_limit()?, fields.texts("secrets")?);
         // They are masked from now on, before the first request too.
         secrets.iter().for_each(|name| Secret::from_env(name).iter().for_each(|secret| secret.declare(name)));
@@ -143,18 +143,18 @@ fn is_lost(error: &CallError) -> bool {
 }
 
 impl Endpoint {
-    fn parse(http: &Fields<'_>, client: &Client, secrets: &[String]) -> Result<Self, BindingError> {
+    fn parse(http: &BindingFields<'_>, client: &LazyClient, secrets: &[String]) -> Result<Self, BindingError> {
         let wrong = |field: &str| {
             let field = field.to_owned();
             move |problem: String| http.wrong(&field, problem)
         };
         let url = http.text("url")?.ok_or_else(|| http.mistyped("url", "a text", None))?;
-        let address = Address::parse(url).map_err(wrong("url"))?;
+        let address = AddressTemplate::parse(url).map_err(wrong("url"))?;
 
-        let body = http.get("body").map(Body::parse).transpose().map_err(wrong("body"))?;
+        let body = http.get("body").map(BodyTemplate::parse).transpose().map_err(wrong("body"))?;
 
         let method = http.text("method")?.unwrap_or(if body.is_some() { "POST" } else { "GET" });
-        let method = Template::text(method, &[]).map_err(wrong("method"))?;
+        let method = TextTemplate::text(method, &[]).map_err(wrong("method"))?;
         if method.fixed() == method.source() {
             method_of(method.source()).map_err(wrong("method"))?;
         }
@@ -169,7 +169,7 @@ impl Endpoint {
                         return Err(http.mistyped(&field, "a text", Some(value)));
                     };
                     let header = name.parse().map_err(|_| http.wrong(&field, "this cannot be the name of a header"))?;
-                    headers.push((header, Template::text(text, secrets).map_err(wrong(&field))?));
+                    headers.push((header, TextTemplate::text(text, secrets).map_err(wrong(&field))?));
                 }
             }
             other => return Err(http.mistyped("headers", "an object of texts", other)),
@@ -188,7 +188,7 @@ impl Endpoint {
         retry.run(work.tool.effect, || self.send(&request)).await
     }
 
-    fn request(&self, work: &Work, secrets: &[(&str, Secret)], is_read: bool) -> Result<Request, CallError> {
+    fn request(&self, work: &Work, secrets: &[(&str, Secret)], is_read: bool) -> Result<HttpRequest, CallError> {
         let given = minijinja::context! {
             call => Given::from(Serde(&*work.call)),
             tool => Given::from(Serde(&work.tool.schema)),
@@ -220,10 +220,10 @@ impl Endpoint {
                 headers.insert(name, header(name, &text)?);
             }
         }
-        Ok(Request { method, url, headers, body: body.map(|(_, bytes)| bytes), is_read })
+        Ok(HttpRequest { method, url, headers, body: body.map(|(_, bytes)| bytes), is_read })
     }
 
-    async fn send(&self, request: &Request) -> Result<Value, Failure> {
+    async fn send(&self, request: &HttpRequest) -> Result<Value, AttemptFailure> {
         let client = self.client.get()?;
         let is_get = [Method::GET, Method::HEAD].contains(&request.method);
         let mut redirects = Redirects::new(&request.url, request.is_read && is_get);

@@ -13,7 +13,7 @@ use obelus_runtime::{Activity, ActivityFuture, Work};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::binding::{BindingError, Fields};
+use super::binding::{BindingError, BindingFields};
 use super::messages;
 
 /// The number of concurrent runs of one filter. A filter that never ends cannot be stopped, so this limits how many
@@ -33,7 +33,7 @@ pub(super) struct Jq {
 }
 
 impl Jq {
-    pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
+    pub(super) fn parse(fields: &BindingFields<'_>) -> Result<Self, BindingError> {
         let limit = fields.own_time_limit()?;
         let text = fields.text("jq")?.ok_or_else(|| fields.mistyped("jq", "a filter", None))?;
         let filter = Filter::compile(text).map_err(|problem| {
@@ -89,13 +89,13 @@ impl Activity for Jq {
     }
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+type JqJob = Box<dyn FnOnce() + Send>;
 
 /// The filter's own threads. The runtime waits at shutdown for its blocking pool, so an endless filter there would
 /// keep the program from ending. Threads are started on demand and end when the filter is dropped.
 struct Threads {
-    jobs: mpsc::Sender<Job>,
-    queue: Arc<Mutex<mpsc::Receiver<Job>>>,
+    jobs: mpsc::Sender<JqJob>,
+    queue: Arc<Mutex<mpsc::Receiver<JqJob>>>,
     /// Jobs that have not ended.
     open: Arc<AtomicUsize>,
     started: Mutex<usize>,
@@ -143,7 +143,7 @@ impl Threads {
 }
 
 /// Runs jobs until the queue is closed.
-fn serve(queue: &Mutex<mpsc::Receiver<Job>>) {
+fn serve(queue: &Mutex<mpsc::Receiver<JqJob>>) {
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(job) = next() {
         job();

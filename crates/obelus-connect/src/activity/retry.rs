@@ -16,7 +16,7 @@ pub(super) struct Retry(pub(super) u32);
 
 /// A failure, and whether a retry makes sense.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct AttemptFailure {
     pub(super) error: CallError,
     pub(super) again: RetryAdvice,
 }
@@ -32,7 +32,7 @@ pub(super) enum RetryAdvice {
     After(Duration),
 }
 
-impl Failure {
+impl AttemptFailure {
     /// A permanent failure.
     pub(super) fn lasting(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { error: CallError::new(code, message), again: RetryAdvice::Never }
@@ -49,7 +49,7 @@ impl Retry {
     /// effects in doubt.
     pub(super) async fn run<T, F>(self, effect: Effect, mut attempt: impl FnMut() -> F) -> Result<T, CallError>
     where
-        F: Future<Output = Result<T, Failure>>,
+        F: Future<Output = Result<T, AttemptFailure>>,
     {
         let mut left = if effect == Effect::Read { self.0 } else { 0 };
         let mut pause = FIRST_PAUSE;

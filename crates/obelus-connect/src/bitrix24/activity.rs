@@ -11,15 +11,15 @@ use serde_json::{Map, Value};
 
 use super::annotation::Annotation;
 use super::embed_key;
-use super::errors::Failure;
+use super::errors::PortalFailure;
 use super::keyed::{KeyedCreation, is_not_offered};
 use super::names::{NameCache, Namer};
 use super::pace::Rate;
 use super::page::ListRequest;
 use super::portal::{WebhookQueue, locked};
 use super::webhook::Webhook;
-use super::wire::{self, Request, Verb};
-use crate::activity::{BindingError, Fields};
+use super::wire::{self, HttpVerb, PortalRequest};
+use crate::activity::{BindingError, BindingFields};
 
 /// The time limit of a call, including the wait for its turn.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -63,7 +63,7 @@ impl Default for Options {
 
 /// Where the webhook comes from.
 #[derive(Clone, Debug)]
-enum Source {
+enum WebhookSource {
     /// A variable of the environment, read when it is needed.
     Variable(String),
     Given(Webhook),
@@ -72,7 +72,7 @@ enum Source {
 /// The activity `bitrix24`.
 #[derive(Clone, Debug)]
 pub struct Bitrix24 {
-    source: Source,
+    source: WebhookSource,
     options: Options,
     /// The names that the session has looked up.
     names: Arc<NameCache>,
@@ -81,7 +81,7 @@ pub struct Bitrix24 {
 impl Bitrix24 {
     /// An activity for a portal whose webhook is in this environment variable.
     pub fn from_env(variable: impl Into<String>, options: Options) -> Self {
-        let activity = Self { source: Source::Variable(variable.into()), options, names: Arc::default() };
+        let activity = Self { source: WebhookSource::Variable(variable.into()), options, names: Arc::default() };
         // Reading the webhook registers its token for masking. Errors are reported by the first call.
         drop(activity.webhook());
         activity
@@ -89,10 +89,10 @@ impl Bitrix24 {
 
     /// An activity for a portal with this webhook.
     pub fn new(webhook: Webhook, options: Options) -> Self {
-        Self { source: Source::Given(webhook), options, names: Arc::default() }
+        Self { source: WebhookSource::Given(webhook), options, names: Arc::default() }
     }
 
-    pub(crate) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
+    pub(crate) fn parse(fields: &BindingFields<'_>) -> Result<Self, BindingError> {
         let inner = fields.inner("bitrix24", "bitrix24.", &KNOWN)?;
         let webhook = inner
             .text("webhook")?
@@ -131,8 +131,8 @@ impl Bitrix24 {
 
     fn webhook(&self) -> Result<Webhook, CallError> {
         let variable = match &self.source {
-            Source::Given(webhook) => return Ok(webhook.clone()),
-            Source::Variable(variable) => variable,
+            WebhookSource::Given(webhook) => return Ok(webhook.clone()),
+            WebhookSource::Variable(variable) => variable,
         };
         let Some(secret) = Secret::from_env(variable) else {
             let words = fill(self.options.language.words().portal.no_webhook, &[variable]);
@@ -141,7 +141,7 @@ impl Bitrix24 {
         Webhook::parse(secret.expose()).map_err(|error| CallError::new("bad_webhook", format!("{variable}: {error}")))
     }
 
-    fn job(&self, work: &Work) -> Result<Job, CallError> {
+    fn job(&self, work: &Work) -> Result<PortalCall, CallError> {
         let webhook = self.webhook()?;
         let annotation = Annotation::of(&work.tool).map_err(|error| CallError::new("bad_tool", error))?;
         let is_read = work.tool.effect == Effect::Read;
@@ -165,14 +165,14 @@ impl Bitrix24 {
         let line = WebhookQueue::to(&webhook, self.options.rate);
         let keyed = annotation.keyed.as_ref().and_then(|keyed| keyed.params(&params, &key, webhook.user()));
         let planted = !is_read && embed_key::embed_key(&annotation, &key, &mut params);
-        let request = Request { verb, ..Request::post(&method, params) };
+        let request = PortalRequest { verb, ..PortalRequest::post(&method, params) };
         let names = Arc::clone(&self.names);
-        Ok(Job { line, annotation, request, is_read, key, planted, keyed, options: self.options, names })
+        Ok(PortalCall { line, annotation, request, is_read, key, planted, keyed, options: self.options, names })
     }
 }
 
 /// The rate limit in a binding.
-fn rate(fields: &Fields<'_>) -> Result<Option<Rate>, BindingError> {
+fn rate(fields: &BindingFields<'_>) -> Result<Option<Rate>, BindingError> {
     let what = "`off`, or an object such as {burst: 50, per_second: 2} with numbers above 0";
     match fields.get("rate") {
         None => Ok(Some(Rate::default())),
@@ -203,20 +203,20 @@ fn params_of(work: &Work) -> Map<String, Value> {
         .collect()
 }
 
-fn verb_of(work: &Work) -> Result<Verb, CallError> {
+fn verb_of(work: &Work) -> Result<HttpVerb, CallError> {
     match work.call.get("http_method").filter(|_| work.tool.param("http_method").is_none()) {
-        None | Some(Value::Null) => Ok(Verb::Post),
-        Some(Value::String(verb)) if verb.eq_ignore_ascii_case("POST") => Ok(Verb::Post),
-        Some(Value::String(verb)) if verb.eq_ignore_ascii_case("GET") => Ok(Verb::Get),
+        None | Some(Value::Null) => Ok(HttpVerb::Post),
+        Some(Value::String(verb)) if verb.eq_ignore_ascii_case("POST") => Ok(HttpVerb::Post),
+        Some(Value::String(verb)) if verb.eq_ignore_ascii_case("GET") => Ok(HttpVerb::Get),
         Some(other) => Err(CallError::new("bad_http_method", format!("`http_method` is GET or POST, not {other}"))),
     }
 }
 
 /// A call in progress.
-struct Job {
+struct PortalCall {
     line: Arc<WebhookQueue>,
     annotation: Annotation,
-    request: Request,
+    request: PortalRequest,
     is_read: bool,
     /// The key that marks the created record.
     key: String,
@@ -227,7 +227,7 @@ struct Job {
     names: Arc<NameCache>,
 }
 
-impl Job {
+impl PortalCall {
     async fn run(self) -> Outcome {
         let result = self.result().await;
         if !self.is_read {
@@ -240,11 +240,13 @@ impl Job {
                 }
                 Outcome::Value(value)
             }
-            Err(Failure::Lost(cause)) if !self.is_read => {
+            Err(PortalFailure::Lost(cause)) if !self.is_read => {
                 let words = self.words().lost;
                 Outcome::Lost { message: format!("{}: {words}: {cause}", self.line.webhook.portal()) }
             }
-            Err(failure @ Failure::TooLarge) if !self.is_read => Outcome::Lost { message: self.error(failure).message },
+            Err(failure @ PortalFailure::TooLarge) if !self.is_read => {
+                Outcome::Lost { message: self.error(failure).message }
+            }
             Err(failure) => Outcome::Error(self.error(failure)),
         }
     }
@@ -254,11 +256,11 @@ impl Job {
         Namer { line: &self.line, cache: &self.names, patience, language }
     }
 
-    fn error(&self, failure: Failure) -> CallError {
+    fn error(&self, failure: PortalFailure) -> CallError {
         failure.into_error(&self.request.method, self.line.webhook.portal(), self.options.language)
     }
 
-    async fn result(&self) -> Result<Value, Failure> {
+    async fn result(&self) -> Result<Value, PortalFailure> {
         let (line, patience) = (&self.line, self.options.patience);
         if let (true, Some(list)) = (self.is_read, self.annotation.list()) {
             let lister = ListRequest { line, list: &list, patience, language: self.options.language };
@@ -291,9 +293,10 @@ impl Job {
 
     /// Creates with an idempotency key, so that the request may be repeated. None if the portal does not offer the
     /// method.
-    async fn keyed_result(&self) -> Option<Result<Value, Failure>> {
+    async fn keyed_result(&self) -> Option<Result<Value, PortalFailure>> {
         let (keyed, params) = self.keyed()?;
-        let request = Request { key: Some(self.key.clone()), ..Request::new_post(&keyed.method, params.clone()) };
+        let request =
+            PortalRequest { key: Some(self.key.clone()), ..PortalRequest::new_post(&keyed.method, params.clone()) };
         let answer = self.line.tried(&request.method, true, self.options.patience, || self.line.send(&request)).await;
         match answer {
             Ok(answer) => Some(Ok(keyed.returned(&answer.result))),
@@ -309,7 +312,7 @@ impl Job {
     async fn look_for_keyed(&self) -> Option<Reconciled> {
         let (keyed, params) = self.keyed()?;
         let asked = embed_key::filled_fields(&keyed.find.params, &self.key, params)?;
-        let request = Request::new_post(&keyed.find.method, asked);
+        let request = PortalRequest::new_post(&keyed.find.method, asked);
         let answer = self.line.tried(&request.method, true, self.options.patience, || self.line.send(&request)).await;
         Some(match answer {
             Ok(answer) => match keyed.find.found(&answer.result, &self.key) {
@@ -355,11 +358,11 @@ impl Job {
         let Some(asked) = embed_key::filled_fields(template, &self.key, params) else {
             return Reconciled::Unknown(self.words().look_lacks.to_owned());
         };
-        let request = Request::post(method, asked);
+        let request = PortalRequest::post(method, asked);
         let mut looks = 1;
         let answer = loop {
             match self.line.tried(method, true, self.options.patience, || self.line.read(&request)).await {
-                Err(Failure::Lost(_)) if looks < MOST_LOOKS => looks += 1,
+                Err(PortalFailure::Lost(_)) if looks < MOST_LOOKS => looks += 1,
                 answer => break answer,
             }
         };

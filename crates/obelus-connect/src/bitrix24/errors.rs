@@ -9,7 +9,7 @@ use obelus_words::{Language, PortalWords, fill};
 
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Failure {
+pub(super) enum PortalFailure {
     /// The portal's rate limit is reached: nothing was done.
     Busy,
     /// The method has used up its time: nothing was done. `reset_at` is when it may be called again, in seconds since
@@ -84,21 +84,21 @@ fn hint(code: &str, method: &str, words: &PortalWords) -> Option<&'static str> {
     })
 }
 
-impl Failure {
+impl PortalFailure {
     /// The failure as the error of a call.
     pub(super) fn into_error(self, method: &str, portal: &str, language: Language) -> CallError {
         let words = &language.words().portal;
         match self {
-            Failure::Busy => CallError::new("QUERY_LIMIT_EXCEEDED", words.busy),
-            Failure::OutOfTime { reset_at } => {
+            PortalFailure::Busy => CallError::new("QUERY_LIMIT_EXCEEDED", words.busy),
+            PortalFailure::OutOfTime { reset_at } => {
                 let when = reset_at.map(|seconds| at(seconds, language)).unwrap_or_default();
                 CallError::new("OPERATION_TIME_LIMIT", format!("{}{when}", words.out_of_time))
             }
-            Failure::NotSent(cause) => CallError::new("unreachable", fill(words.not_sent, &[portal, &cause])),
-            Failure::Lost(cause) => CallError::new("lost_answer", format!("{portal}: {cause}")),
-            Failure::TooLarge => CallError::new("output_too_large", words.too_large),
-            Failure::Portal(error) => CallError::new(error.plain_code(), error.words(method, language)),
-            Failure::Wrong(error) => error,
+            PortalFailure::NotSent(cause) => CallError::new("unreachable", fill(words.not_sent, &[portal, &cause])),
+            PortalFailure::Lost(cause) => CallError::new("lost_answer", format!("{portal}: {cause}")),
+            PortalFailure::TooLarge => CallError::new("output_too_large", words.too_large),
+            PortalFailure::Portal(error) => CallError::new(error.plain_code(), error.words(method, language)),
+            PortalFailure::Wrong(error) => error,
         }
     }
 }
@@ -133,7 +133,8 @@ mod tests {
             ("ERROR_CORE", "Сумма неверна", "crm.deal.update", "ERROR_CORE", "ERROR_CORE: Сумма неверна"),
             ("", "", "crm.deal.update", "portal_error", "the portal refused it"),
         ] {
-            let error = Failure::Portal(PortalError::new(code, description)).into_error(method, "p", Language::English);
+            let error =
+                PortalFailure::Portal(PortalError::new(code, description)).into_error(method, "p", Language::English);
             assert_eq!(error.code, expected_code);
             assert!(error.message.contains(words), "{}", error.message);
         }
@@ -142,16 +143,16 @@ mod tests {
     #[test]
     fn hints_are_in_the_language_of_the_agent() {
         let error =
-            Failure::Portal(PortalError::new("", "Not found")).into_error("crm.deal.get", "p", Language::Russian);
+            PortalFailure::Portal(PortalError::new("", "Not found")).into_error("crm.deal.get", "p", Language::Russian);
         assert_eq!(error.message, "Not found. Такой записи нет или она не видна вебхуку");
-        let late = Failure::OutOfTime { reset_at: Some(1_700_000_000) }.into_error("m", "p", Language::Russian);
+        let late = PortalFailure::OutOfTime { reset_at: Some(1_700_000_000) }.into_error("m", "p", Language::Russian);
         assert!(late.message.contains("2023-11-14T22:13:20Z"), "{}", late.message);
     }
 
     #[test]
     fn control_characters_in_portal_errors_are_escaped() {
         let error =
-            Failure::Portal(PortalError::new("X\u{1b}[2J", "a\u{202e}b")).into_error("m", "p", Language::English);
+            PortalFailure::Portal(PortalError::new("X\u{1b}[2J", "a\u{202e}b")).into_error("m", "p", Language::English);
         assert!(!error.message.contains(['\u{1b}', '\u{202e}']), "{}", error.message);
     }
 }

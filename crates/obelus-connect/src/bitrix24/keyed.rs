@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::annotation::CreationSearch;
 use super::embed_key;
-use super::errors::Failure;
+use super::errors::PortalFailure;
 use super::wire::folded;
 
 /// A creation by a method of REST 3.0.
@@ -76,8 +76,8 @@ impl KeyedCreation {
 }
 
 /// Whether the portal refused because it does not offer the method to this webhook.
-pub(super) fn is_not_offered(failure: &Failure) -> bool {
-    let Failure::Portal(error) = failure else { return false };
+pub(super) fn is_not_offered(failure: &PortalFailure) -> bool {
+    let PortalFailure::Portal(error) = failure else { return false };
     let code = error.code.to_ascii_uppercase();
     code.contains("METHOD_NOT_FOUND") || code.contains("METHODNOTFOUND") || code.contains("INSUFFICIENT")
 }

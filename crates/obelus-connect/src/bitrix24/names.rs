@@ -15,10 +15,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::annotation::{List, Paging};
-use super::errors::Failure;
+use super::errors::PortalFailure;
 use super::page::ListRequest;
 use super::portal::{WebhookQueue, locked};
-use super::wire::{Request, field};
+use super::wire::{PortalRequest, field};
 
 /// The number of ids in one request: a page of the portal.
 const MOST_IDS: usize = 50;
@@ -76,10 +76,10 @@ fn as_text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, 
 
 /// The cache of names of a session.
 #[derive(Debug, Default)]
-pub(super) struct NameCache(Mutex<BTreeMap<Directory, Known>>);
+pub(super) struct NameCache(Mutex<BTreeMap<Directory, KnownNames>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownNames {
     is_whole: bool,
     /// `None` for a code without a name.
     names: BTreeMap<String, Option<String>>,
@@ -137,12 +137,12 @@ impl Directory {
         (!name.is_empty()).then_some(name)
     }
 
-    fn request(&self, ids: &[String]) -> Request {
+    fn request(&self, ids: &[String]) -> PortalRequest {
         let mut params: Map<String, Value> = serde_json::from_str(&self.params).unwrap_or_default();
         if let Some(ask) = &self.ask {
             params.insert("filter".to_owned(), json!({ ask: ids }));
         }
-        Request::post(&self.method, params)
+        PortalRequest::post(&self.method, params)
     }
 }
 
@@ -198,13 +198,13 @@ impl Namer<'_> {
         }
     }
 
-    async fn whole(&self, directory: &Directory) -> Result<Vec<Value>, Failure> {
+    async fn whole(&self, directory: &Directory) -> Result<Vec<Value>, PortalFailure> {
         let list = List { rows: directory.rows.clone(), by: Paging::Start, whole: true, ..List::default() };
         let lister = ListRequest { line: self.line, list: &list, patience: self.patience, language: self.language };
         Ok(rows_of(lister.run(directory.request(&[])).await?, directory))
     }
 
-    async fn some(&self, directory: &Directory, codes: &BTreeSet<String>) -> Result<Vec<Value>, Failure> {
+    async fn some(&self, directory: &Directory, codes: &BTreeSet<String>) -> Result<Vec<Value>, PortalFailure> {
         // Zero means no record.
         let ids: Vec<String> = codes.iter().filter(|code| *code != "0").cloned().collect();
         let pages = ids.chunks(MOST_IDS).map(|ids| async move {

@@ -16,11 +16,11 @@ use obelus_kernel::session::CallError;
 use obelus_words::{Language, fill};
 use serde_json::{Map, Value, json};
 
-use self::asked::{Limit, Order, id_order, insert_into, name_of, place, take_limit, with_id_selected};
+use self::asked::{Order, RowLimit, id_order, insert_into, name_of, place, take_limit, with_id_selected};
 use super::annotation::{List, Paging};
-use super::errors::{Failure, PortalError};
+use super::errors::{PortalError, PortalFailure};
 use super::portal::WebhookQueue;
-use super::wire::{Answer, Request, field, whole};
+use super::wire::{PortalAnswer, PortalRequest, field, whole};
 use crate::web::encoded;
 
 /// Rows on a page, fixed by the portal.
@@ -30,7 +30,7 @@ const PAGE: usize = 50;
 const PAGES_AT_ONCE: usize = 25;
 
 /// The rows so far, and the total if the portal has returned it.
-struct Found {
+struct FoundRows {
     rows: Vec<Value>,
     total: Option<usize>,
 }
@@ -45,33 +45,33 @@ pub(super) struct ListRequest<'a> {
 
 impl ListRequest<'_> {
     /// Lists as the call asks. The result has the portal's own shape and says if rows are left out.
-    pub(super) async fn run(&self, mut request: Request) -> Result<Value, Failure> {
+    pub(super) async fn run(&self, mut request: PortalRequest) -> Result<Value, PortalFailure> {
         let limit = match take_limit(&mut request.params)? {
-            Limit::Page if self.list.whole => Limit::All,
+            RowLimit::Page if self.list.whole => RowLimit::All,
             limit => limit,
         };
         match limit {
             _ if request.params.contains_key("start") => self.one_page(&request, usize::MAX).await,
-            Limit::Page => self.one_page(&request, usize::MAX).await,
-            Limit::Rows(count) if count <= PAGE => self.one_page(&request, count).await,
-            Limit::Rows(count) => {
+            RowLimit::Page => self.one_page(&request, usize::MAX).await,
+            RowLimit::Rows(count) if count <= PAGE => self.one_page(&request, count).await,
+            RowLimit::Rows(count) => {
                 let found = self.many(request, Some(count.min(self.list.most))).await?;
                 Ok(self.shaped(found))
             }
-            Limit::All => {
+            RowLimit::All => {
                 let found = self.many(request, None).await?;
                 // Everything was read, so the initial count is out of date.
-                Ok(self.shaped(Found { total: None, ..found }))
+                Ok(self.shaped(FoundRows { total: None, ..found }))
             }
         }
     }
 
-    async fn ask(&self, request: &Request) -> Result<Answer, Failure> {
+    async fn ask(&self, request: &PortalRequest) -> Result<PortalAnswer, PortalFailure> {
         self.line.tried(&request.method, true, self.patience, || self.line.read(request)).await
     }
 
-    async fn one_page(&self, request: &Request, most: usize) -> Result<Value, Failure> {
-        let Answer { mut result, total, next, .. } = self.ask(request).await?;
+    async fn one_page(&self, request: &PortalRequest, most: usize) -> Result<Value, PortalFailure> {
+        let PortalAnswer { mut result, total, next, .. } = self.ask(request).await?;
         let Some(rows) = self.rows_of(&mut result) else { return Ok(result) };
         let came = rows.len();
         rows.truncate(most);
@@ -84,7 +84,7 @@ impl ListRequest<'_> {
         Ok(result)
     }
 
-    async fn many(&self, mut request: Request, want: Option<usize>) -> Result<Found, Failure> {
+    async fn many(&self, mut request: PortalRequest, want: Option<usize>) -> Result<FoundRows, PortalFailure> {
         let order = match self.list.by {
             Paging::Id => id_order(&request.params, &self.list.id),
             Paging::Start => None,
@@ -100,7 +100,7 @@ impl ListRequest<'_> {
             return Err(self.too_many(total));
         }
         let Some(rows) = self.rows_of(&mut first.result) else { return Err(not_rows(&request.method)) };
-        let mut found = Found { rows: std::mem::take(rows), total };
+        let mut found = FoundRows { rows: std::mem::take(rows), total };
         let has_more = found.rows.len() >= PAGE && first.next.is_some();
         if has_more {
             match order {
@@ -117,11 +117,11 @@ impl ListRequest<'_> {
     /// Reads pages after the last id, many in one batch, until one is not full.
     async fn by_id(
         &self,
-        request: &Request,
+        request: &PortalRequest,
         order: Order,
         want: Option<usize>,
-        found: &mut Found,
-    ) -> Result<(), Failure> {
+        found: &mut FoundRows,
+    ) -> Result<(), PortalFailure> {
         let mut at_once = PAGES_AT_ONCE;
         loop {
             let have = found.rows.len();
@@ -141,7 +141,7 @@ impl ListRequest<'_> {
             let pages = match self.pages_after(request, &after, expected.clamp(1, at_once)).await {
                 Ok(pages) => pages,
                 // Retry with fewer pages at a time.
-                Err(Failure::Lost(_) | Failure::TooLarge) if at_once > 1 => {
+                Err(PortalFailure::Lost(_) | PortalFailure::TooLarge) if at_once > 1 => {
                     at_once /= 4;
                     continue;
                 }
@@ -165,10 +165,10 @@ impl ListRequest<'_> {
     /// Reads `count` pages after an id; returns the rows of each page that could be read.
     async fn pages_after(
         &self,
-        request: &Request,
+        request: &PortalRequest,
         after: &PageAfter,
         count: usize,
-    ) -> Result<Vec<Vec<Value>>, Failure> {
+    ) -> Result<Vec<Vec<Value>>, PortalFailure> {
         let mut request = request.clone();
         request.params.insert("start".to_owned(), json!(-1));
         let bound = format!("{}ID", after.order.sign());
@@ -196,7 +196,7 @@ impl ListRequest<'_> {
     /// The commands of a batch in which each page begins after the last row of the one before.
     fn chain(
         &self,
-        request: &Request,
+        request: &PortalRequest,
         filter: &str,
         bound: &str,
         after: &PageAfter,
@@ -221,13 +221,18 @@ impl ListRequest<'_> {
     }
 
     /// Reads pages by count, for an order other than by id. Rows that moved to a later page are returned once.
-    async fn by_start(&self, request: &Request, want: Option<usize>, found: &mut Found) -> Result<(), Failure> {
+    async fn by_start(
+        &self,
+        request: &PortalRequest,
+        want: Option<usize>,
+        found: &mut FoundRows,
+    ) -> Result<(), PortalFailure> {
         let mut seen: BTreeSet<String> = found.rows.iter().filter_map(|row| self.id_text(row)).collect();
         let mut start = PAGE;
         loop {
             let need = want.or(found.total).map_or(PAGES_AT_ONCE * PAGE, |want| want.saturating_sub(start));
             let pages = need.div_ceil(PAGE).clamp(1, PAGES_AT_ONCE);
-            let requests: Vec<Request> = (0..pages)
+            let requests: Vec<PortalRequest> = (0..pages)
                 .map(|page| {
                     let mut request = request.clone();
                     request.params.insert("start".to_owned(), json!(start + page * PAGE));
@@ -250,7 +255,7 @@ impl ListRequest<'_> {
     }
 
     /// Sends independent requests, in one batch if possible.
-    async fn ask_each(&self, requests: &[Request]) -> Result<Vec<Answer>, Failure> {
+    async fn ask_each(&self, requests: &[PortalRequest]) -> Result<Vec<PortalAnswer>, PortalFailure> {
         let commands: Option<Vec<(String, String)>> = requests
             .iter()
             .enumerate()
@@ -267,12 +272,17 @@ impl ListRequest<'_> {
     }
 
     /// The answers of a batch up to the first failure; an error if the first one failed.
-    async fn batch(&self, method: &str, commands: &[(String, String)], halt: bool) -> Result<Vec<Answer>, Failure> {
+    async fn batch(
+        &self,
+        method: &str,
+        commands: &[(String, String)],
+        halt: bool,
+    ) -> Result<Vec<PortalAnswer>, PortalFailure> {
         let parts = std::sync::Mutex::new(Vec::new());
         let attempt = || async {
             self.line.portal.turn().await;
             let mut answers = self.line.transmit_batch(commands, halt).await?.into_iter();
-            let absent = || Err(Failure::Lost("the batch has no answer".to_owned()));
+            let absent = || Err(PortalFailure::Lost("the batch has no answer".to_owned()));
             let first = answers.next().flatten().unwrap_or_else(absent)?;
             *super::portal::locked(&parts) = answers.map_while(|answer| answer?.ok()).collect();
             Ok(first)
@@ -317,7 +327,7 @@ impl ListRequest<'_> {
     }
 
     /// The rows in the portal's own shape.
-    fn shaped(&self, found: Found) -> Value {
+    fn shaped(&self, found: FoundRows) -> Value {
         let shown = found.rows.len();
         let mut result = match &self.list.rows {
             Some(rows) => Value::Object(Map::from_iter([(rows.clone(), found.rows.into())])),
@@ -342,30 +352,30 @@ impl ListRequest<'_> {
         }
     }
 
-    fn too_many(&self, total: usize) -> Failure {
+    fn too_many(&self, total: usize) -> PortalFailure {
         let most = self.list.most;
         let phrase = self.language.words().portal.too_many_rows;
         let words = fill(phrase, &[&total.to_string(), &most.to_string()]);
-        Failure::Wrong(CallError::new("too_many_rows", words))
+        PortalFailure::Wrong(CallError::new("too_many_rows", words))
     }
 }
 
 /// The field that notes left out rows.
 const MORE: &str = "_more";
 
-fn not_rows(method: &str) -> Failure {
+fn not_rows(method: &str) -> PortalFailure {
     let text = format!("`{method}` did not answer with rows; see `list` in the tool's `x-bitrix24`");
-    Failure::Wrong(CallError::new("not_a_list", text))
+    PortalFailure::Wrong(CallError::new("not_a_list", text))
 }
 
-fn no_id(method: &str, id: &str) -> Failure {
+fn no_id(method: &str, id: &str) -> PortalFailure {
     let text = format!("the rows of `{method}` have no `{id}` to go on from; see `list` in the tool's `x-bitrix24`");
-    Failure::Wrong(CallError::new("not_a_list", text))
+    PortalFailure::Wrong(CallError::new("not_a_list", text))
 }
 
 /// Continuing from such a row would repeat or skip rows.
-fn out_of_order() -> Failure {
-    Failure::Portal(PortalError::new("bad_page", "the portal gave rows that were not asked for"))
+fn out_of_order() -> PortalFailure {
+    PortalFailure::Portal(PortalError::new("bad_page", "the portal gave rows that were not asked for"))
 }
 
 /// A page begins after this row.

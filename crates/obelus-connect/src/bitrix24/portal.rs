@@ -9,11 +9,11 @@ use obelus_kernel::session::CallError;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
 
-use super::errors::Failure;
+use super::errors::PortalFailure;
 use super::pace::{Pace, Rate};
 use super::read_batch::ReadBatch;
 use super::webhook::Webhook;
-use super::wire::{self, Answer, Request, Verb};
+use super::wire::{self, HttpVerb, PortalAnswer, PortalRequest};
 use crate::activity::{MOST_OUTPUT, innermost};
 use crate::web;
 
@@ -30,7 +30,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 const TRIES: u32 = 3;
 
 /// A portal: its rate limit, and its methods that are out of time.
-pub(super) struct Portal {
+pub(super) struct PortalState {
     began: Instant,
     /// None if the portal has no limit.
     pace: Mutex<Option<Pace>>,
@@ -45,7 +45,7 @@ pub(super) struct Portal {
 /// A webhook of a portal, and its queue of reads.
 pub(super) struct WebhookQueue {
     pub(super) webhook: Webhook,
-    pub(super) portal: Arc<Portal>,
+    pub(super) portal: Arc<PortalState>,
     pub(super) read_batch: ReadBatch,
     client: OnceLock<Result<reqwest::Client, String>>,
 }
@@ -53,7 +53,7 @@ pub(super) struct WebhookQueue {
 /// Lines and portals live as long as the process, because the portal counts all its requests together.
 #[derive(Default)]
 struct KnownPortals {
-    portals: BTreeMap<String, Arc<Portal>>,
+    portals: BTreeMap<String, Arc<PortalState>>,
     lines: BTreeMap<Webhook, Arc<WebhookQueue>>,
 }
 
@@ -68,7 +68,7 @@ fn seconds_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-impl Portal {
+impl PortalState {
     fn new(rate: Option<Rate>) -> Self {
         Self {
             began: Instant::now(),
@@ -112,7 +112,7 @@ impl Portal {
 }
 
 /// A reserved slot, released on drop.
-struct RequestSlot<'a>(Option<&'a Portal>);
+struct RequestSlot<'a>(Option<&'a PortalState>);
 
 impl Drop for RequestSlot<'_> {
     fn drop(&mut self) {
@@ -127,7 +127,8 @@ impl WebhookQueue {
     pub(super) fn to(webhook: &Webhook, rate: Option<Rate>) -> Arc<Self> {
         let mut known = locked(&KNOWN);
         let known = known.get_or_insert_default();
-        let portal = known.portals.entry(webhook.portal().to_owned()).or_insert_with(|| Arc::new(Portal::new(rate)));
+        let portal =
+            known.portals.entry(webhook.portal().to_owned()).or_insert_with(|| Arc::new(PortalState::new(rate)));
         portal.limit(rate);
         let new = || Self {
             webhook: webhook.clone(),
@@ -138,7 +139,7 @@ impl WebhookQueue {
         Arc::clone(known.lines.entry(webhook.clone()).or_insert_with(|| Arc::new(new())))
     }
 
-    fn client(&self) -> Result<&reqwest::Client, Failure> {
+    fn client(&self) -> Result<&reqwest::Client, PortalFailure> {
         let made = self.client.get_or_init(|| {
             let builder = web::client()
                 .timeout(REQUEST_TIMEOUT)
@@ -148,18 +149,18 @@ impl WebhookQueue {
                 .redirect(Policy::none());
             builder.build().map_err(|error| innermost(&error))
         });
-        made.as_ref().map_err(|problem| Failure::Wrong(CallError::new("no_tls", web::no_tls(problem))))
+        made.as_ref().map_err(|problem| PortalFailure::Wrong(CallError::new("no_tls", web::no_tls(problem))))
     }
 
     /// Sends a request once, after waiting for its turn.
-    pub(super) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
+    pub(super) async fn send(&self, request: &PortalRequest) -> Result<PortalAnswer, PortalFailure> {
         self.portal.turn().await;
         self.transmit(request).await
     }
 
     /// Sends a request without waiting. Errors do not name the address.
-    pub(super) async fn transmit(&self, request: &Request) -> Result<Answer, Failure> {
-        let wrong = |code: &str, text: String| Failure::Wrong(CallError::new(code, text));
+    pub(super) async fn transmit(&self, request: &PortalRequest) -> Result<PortalAnswer, PortalFailure> {
+        let wrong = |code: &str, text: String| PortalFailure::Wrong(CallError::new(code, text));
         let url = match request.is_new {
             true => self.webhook.new_url_of(&request.method),
             false => self.webhook.url_of(&request.method),
@@ -167,11 +168,11 @@ impl WebhookQueue {
         let mut url = url.map_err(|text| wrong("bad_method", text))?;
         let client = self.client()?;
         let builder = match request.verb {
-            Verb::Get => {
+            HttpVerb::Get => {
                 url.set_query(Some(&request.query()).filter(|query| !query.is_empty()).map(String::as_str));
                 client.get(url)
             }
-            Verb::Post => {
+            HttpVerb::Post => {
                 let body =
                     serde_json::to_vec(&request.params).map_err(|error| wrong("bad_request", error.to_string()))?;
                 let builder = client.post(url).header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -182,20 +183,21 @@ impl WebhookQueue {
             }
         };
         let lost = |error: &reqwest::Error| match error.is_timeout() {
-            true => Failure::Lost("no answer in time".to_owned()),
-            false => {
-                Failure::Lost(format!("the connection broke before the answer was complete: {}", innermost(error)))
-            }
+            true => PortalFailure::Lost("no answer in time".to_owned()),
+            false => PortalFailure::Lost(format!(
+                "the connection broke before the answer was complete: {}",
+                innermost(error)
+            )),
         };
         let mut response = builder.send().await.map_err(|error| match error {
-            error if error.is_connect() => Failure::NotSent(innermost(&error)),
+            error if error.is_connect() => PortalFailure::NotSent(innermost(&error)),
             error if error.is_builder() => wrong("bad_request", innermost(&error)),
             error => lost(&error),
         })?;
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
             if body.len() + chunk.len() > MOST_OUTPUT {
-                return Err(Failure::TooLarge);
+                return Err(PortalFailure::TooLarge);
             }
             body.extend_from_slice(&chunk);
         }
@@ -210,9 +212,9 @@ impl WebhookQueue {
         is_read: bool,
         patience: Duration,
         mut attempt: impl FnMut() -> F,
-    ) -> Result<Answer, Failure>
+    ) -> Result<PortalAnswer, PortalFailure>
     where
-        F: Future<Output = Result<Answer, Failure>>,
+        F: Future<Output = Result<PortalAnswer, PortalFailure>>,
     {
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
@@ -220,7 +222,7 @@ impl WebhookQueue {
         loop {
             if let Some((left, reset_at)) = self.portal.closed_for(method) {
                 if began.elapsed() + left > patience {
-                    return Err(Failure::OutOfTime { reset_at: Some(reset_at) });
+                    return Err(PortalFailure::OutOfTime { reset_at: Some(reset_at) });
                 }
                 tokio::time::sleep(left).await;
             }
@@ -231,21 +233,21 @@ impl WebhookQueue {
                     }
                     return Ok(answer);
                 }
-                Err(Failure::OutOfTime { reset_at }) => {
+                Err(PortalFailure::OutOfTime { reset_at }) => {
                     let known = || locked(&self.portal.resets).get(method).copied();
-                    Failure::OutOfTime { reset_at: reset_at.or_else(known).filter(|at| *at > seconds_now()) }
+                    PortalFailure::OutOfTime { reset_at: reset_at.or_else(known).filter(|at| *at > seconds_now()) }
                 }
                 Err(failure) => failure,
             };
             match failure {
-                Failure::Busy if began.elapsed() + pause <= patience => self.portal.with_pace(Pace::is_full),
-                Failure::OutOfTime { reset_at: Some(reset_at) } => {
+                PortalFailure::Busy if began.elapsed() + pause <= patience => self.portal.with_pace(Pace::is_full),
+                PortalFailure::OutOfTime { reset_at: Some(reset_at) } => {
                     locked(&self.portal.closed).insert(method.to_owned(), reset_at);
                     continue;
                 }
-                Failure::OutOfTime { reset_at: None } if began.elapsed() + pause <= patience => {}
-                Failure::NotSent(_) if tries < TRIES => tries += 1,
-                Failure::Lost(_) if is_read && tries < TRIES => tries += 1,
+                PortalFailure::OutOfTime { reset_at: None } if began.elapsed() + pause <= patience => {}
+                PortalFailure::NotSent(_) if tries < TRIES => tries += 1,
+                PortalFailure::Lost(_) if is_read && tries < TRIES => tries += 1,
                 failure => return Err(failure),
             }
             tokio::time::sleep(pause + jitter()).await;

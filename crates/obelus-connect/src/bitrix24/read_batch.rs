@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use super::errors::Failure;
+use super::errors::PortalFailure;
 use super::portal::{WebhookQueue, locked};
-use super::wire::{self, Answer, Request};
+use super::wire::{self, PortalAnswer, PortalRequest};
 
 /// How long a read waits for others. A portal takes a hundred times as long to answer.
 const WINDOW: Duration = Duration::from_millis(2);
@@ -31,16 +31,16 @@ pub(super) struct ReadBatch {
 
 #[derive(Default)]
 struct Queue {
-    parts: VecDeque<Part>,
+    parts: VecDeque<BatchedRead>,
     /// Whether a task will send them.
     is_collecting: bool,
 }
 
 /// One read, and the channel for its answer.
-struct Part {
-    request: Request,
+struct BatchedRead {
+    request: PortalRequest,
     command: String,
-    answer: oneshot::Sender<Result<Answer, Failure>>,
+    answer: oneshot::Sender<Result<PortalAnswer, PortalFailure>>,
 }
 
 impl ReadBatch {
@@ -68,21 +68,21 @@ impl Drop for CollectingGuard<'_> {
 
 impl WebhookQueue {
     /// Sends a read, once, together with others that are ready.
-    pub(super) async fn read(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
+    pub(super) async fn read(self: &Arc<Self>, request: &PortalRequest) -> Result<PortalAnswer, PortalFailure> {
         let Some(command) = request.command().filter(|command| command.len() <= LONGEST_COMMAND) else {
             return self.send(request).await;
         };
         let (answer, waiting) = oneshot::channel();
         let begins = {
             let mut queue = locked(&self.read_batch.queue);
-            queue.parts.push_back(Part { request: request.clone(), command, answer });
+            queue.parts.push_back(BatchedRead { request: request.clone(), command, answer });
             !std::mem::replace(&mut queue.is_collecting, true)
         };
         if begins {
             // A separate task, because the caller may be cancelled while others still want their answers.
             tokio::spawn(Arc::clone(self).collect());
         }
-        waiting.await.unwrap_or_else(|_| Err(Failure::Lost("the batch was given up".to_owned())))
+        waiting.await.unwrap_or_else(|_| Err(PortalFailure::Lost("the batch was given up".to_owned())))
     }
 
     /// Sends the queued reads in as few requests as possible.
@@ -103,14 +103,14 @@ impl WebhookQueue {
     }
 
     /// As many parts as fit into one batch, without abandoned ones.
-    fn take_parts(&self) -> Vec<Part> {
+    fn take_parts(&self) -> Vec<BatchedRead> {
         let mut queue = locked(&self.read_batch.queue);
         queue.parts.retain(|part| !part.answer.is_closed());
         let count = queue.parts.len().min(MOST_COMMANDS);
         queue.parts.drain(..count).collect()
     }
 
-    async fn send_parts(self: Arc<Self>, parts: Vec<Part>) {
+    async fn send_parts(self: Arc<Self>, parts: Vec<BatchedRead>) {
         if let [part] = &parts[..] {
             let answer = self.transmit(&part.request).await;
             for part in parts {
@@ -124,12 +124,12 @@ impl WebhookQueue {
         match answers {
             Ok(answers) => {
                 for (part, answer) in parts.into_iter().zip(answers) {
-                    let absent = || Err(Failure::Lost("the batch has no answer to this".to_owned()));
+                    let absent = || Err(PortalFailure::Lost("the batch has no answer to this".to_owned()));
                     let _ = part.answer.send(answer.unwrap_or_else(absent));
                 }
             }
             // Too large together; each alone may fit.
-            Err(Failure::TooLarge) => {
+            Err(PortalFailure::TooLarge) => {
                 for part in parts {
                     let answer = self.send(&part.request).await;
                     let _ = part.answer.send(answer);
@@ -148,12 +148,12 @@ impl WebhookQueue {
         &self,
         commands: &[(String, String)],
         halt: bool,
-    ) -> Result<Vec<Option<Result<Answer, Failure>>>, Failure> {
+    ) -> Result<Vec<Option<Result<PortalAnswer, PortalFailure>>>, PortalFailure> {
         let names: Vec<String> = commands.iter().map(|(name, _)| name.clone()).collect();
         let cmd: Map<String, Value> =
             commands.iter().map(|(name, command)| (name.clone(), command.as_str().into())).collect();
         let params = Map::from_iter([("halt".to_owned(), json!(i32::from(halt))), ("cmd".to_owned(), cmd.into())]);
-        let answer = self.transmit(&Request::post("batch", params)).await?;
+        let answer = self.transmit(&PortalRequest::post("batch", params)).await?;
         Ok(wire::read_batch(&answer, &names))
     }
 }

@@ -5,12 +5,12 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::errors::{Failure, PortalError};
+use super::errors::{PortalError, PortalFailure};
 use crate::web::encoded;
 
 /// How parameters are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum HttpVerb {
     /// In the URL.
     Get,
     /// As a JSON body, which keeps types.
@@ -20,19 +20,19 @@ pub(super) enum Verb {
 
 /// One call of a method.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Request {
+pub(super) struct PortalRequest {
     pub(super) method: String,
     pub(super) params: Map<String, Value>,
-    pub(super) verb: Verb,
+    pub(super) verb: HttpVerb,
     /// Whether it is a method of REST 3.0.
     pub(super) is_new: bool,
     /// The idempotency key for methods of REST 3.0.
     pub(super) key: Option<String>,
 }
 
-impl Request {
+impl PortalRequest {
     pub(super) fn post(method: &str, params: Map<String, Value>) -> Self {
-        Self { method: method.to_owned(), params, verb: Verb::Post, is_new: false, key: None }
+        Self { method: method.to_owned(), params, verb: HttpVerb::Post, is_new: false, key: None }
     }
 
     /// A method of REST 3.0.
@@ -43,7 +43,7 @@ impl Request {
     /// The call as a command of a batch. None if that would lose something: a query has only texts, and a text that
     /// looks like a reference to another result would be taken for one.
     pub(super) fn command(&self) -> Option<String> {
-        if mentions_results(&self.params) || self.verb == Verb::Get || self.is_new {
+        if mentions_results(&self.params) || self.verb == HttpVerb::Get || self.is_new {
             return None;
         }
         let mut query = String::new();
@@ -168,7 +168,7 @@ fn add(name: &str, value: &str, query: &mut String) {
 
 /// What the portal answered.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct PortalAnswer {
     pub(super) result: Value,
     /// The number of rows, if they were counted.
     pub(super) total: Option<u64>,
@@ -179,14 +179,14 @@ pub(super) struct Answer {
 }
 
 /// Reads an answer.
-pub(super) fn read(status: u16, body: &[u8]) -> Result<Answer, Failure> {
+pub(super) fn read(status: u16, body: &[u8]) -> Result<PortalAnswer, PortalFailure> {
     let unreadable = || match status {
-        200..=299 => Failure::Lost("the portal's answer is no JSON".to_owned()),
-        500..=599 => Failure::Lost(format!("the portal answered {status}")),
+        200..=299 => PortalFailure::Lost("the portal's answer is no JSON".to_owned()),
+        500..=599 => PortalFailure::Lost(format!("the portal answered {status}")),
         300..=399 => {
-            Failure::Portal(PortalError::new("moved", "the portal sends to another address; update the webhook"))
+            PortalFailure::Portal(PortalError::new("moved", "the portal sends to another address; update the webhook"))
         }
-        _ => Failure::Portal(PortalError::new(format!("http_{status}"), format!("the portal answered {status}"))),
+        _ => PortalFailure::Portal(PortalError::new(format!("http_{status}"), format!("the portal answered {status}"))),
     };
     let Ok(Value::Object(mut fields)) = serde_json::from_slice::<Value>(body) else { return Err(unreadable()) };
     if let Some(error) = fields.get("error") {
@@ -194,7 +194,7 @@ pub(super) fn read(status: u16, body: &[u8]) -> Result<Answer, Failure> {
     }
     let Some(result) = fields.shift_remove("result") else { return Err(unreadable()) };
     let (total, next) = (whole(fields.get("total")), whole(fields.get("next")));
-    Ok(Answer { result, total, next, reset_at: reset_at(fields.get("time")) })
+    Ok(PortalAnswer { result, total, next, reset_at: reset_at(fields.get("time")) })
 }
 
 fn reset_at(time: Option<&Value>) -> Option<u64> {
@@ -219,7 +219,7 @@ pub(super) fn field<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 /// The failure that an error means.
-pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -> Failure {
+pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -> PortalFailure {
     let text = |value: Option<&Value>| match value {
         Some(Value::String(text)) => text.clone(),
         None | Some(Value::Null) => String::new(),
@@ -236,25 +236,25 @@ pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -
         error => (text(Some(error)), text(fields.get("error_description"))),
     };
     match code.as_str() {
-        "QUERY_LIMIT_EXCEEDED" => Failure::Busy,
+        "QUERY_LIMIT_EXCEEDED" => PortalFailure::Busy,
         "OPERATION_TIME_LIMIT" => {
             let reset_at = reset_at(fields.get("time")).or_else(|| whole(fields.get("operating_reset_at")));
-            Failure::OutOfTime { reset_at }
+            PortalFailure::OutOfTime { reset_at }
         }
-        "OVERLOAD_LIMIT" => Failure::Portal(PortalError { code, description, argument: None }),
+        "OVERLOAD_LIMIT" => PortalFailure::Portal(PortalError { code, description, argument: None }),
         // The portal may have carried it out before it broke.
         _ if status >= 500 || ["INTERNAL_SERVER_ERROR", "ERROR_UNEXPECTED_ANSWER"].contains(&code.as_str()) => {
-            Failure::Lost(format!("the portal broke: {}", [code, description].join(" ").trim()))
+            PortalFailure::Lost(format!("the portal broke: {}", [code, description].join(" ").trim()))
         }
         _ => {
             let argument = fields.get("argument").map(|argument| text(Some(argument))).filter(|name| !name.is_empty());
-            Failure::Portal(PortalError { code, description, argument })
+            PortalFailure::Portal(PortalError { code, description, argument })
         }
     }
 }
 
 /// The parts of a batch by name, each an answer or a failure; parts that the portal left out are absent.
-pub(super) fn read_batch(answer: &Answer, names: &[String]) -> Vec<Option<Result<Answer, Failure>>> {
+pub(super) fn read_batch(answer: &PortalAnswer, names: &[String]) -> Vec<Option<Result<PortalAnswer, PortalFailure>>> {
     // PHP writes an empty map as a list.
     let part = |map: &str, name: &str| answer.result.get(map)?.get(name);
     let each = |name: &String| {
@@ -264,7 +264,7 @@ pub(super) fn read_batch(answer: &Answer, names: &[String]) -> Vec<Option<Result
         }
         let result = part("result", name)?.clone();
         let (total, next) = (whole(part("result_total", name)), whole(part("result_next", name)));
-        Some(Ok(Answer { result, total, next, reset_at: reset_at(part("result_time", name)) }))
+        Some(Ok(PortalAnswer { result, total, next, reset_at: reset_at(part("result_time", name)) }))
     };
     names.iter().map(each).collect()
 }
@@ -274,9 +274,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn request(params: Value) -> Request {
+    fn request(params: Value) -> PortalRequest {
         let Value::Object(params) = params else { panic!("parameters") };
-        Request::post("crm.deal.list", params)
+        PortalRequest::post("crm.deal.list", params)
     }
 
     #[test]
@@ -325,12 +325,12 @@ mod tests {
     fn results_errors_and_malformed_answers_are_distinguished() {
         let answer =
             read(200, br#"{"result": [1], "total": 150, "next": 50, "time": {"operating_reset_at": 9}}"#).unwrap();
-        assert_eq!(answer, Answer { result: json!([1]), total: Some(150), next: Some(50), reset_at: Some(9) });
+        assert_eq!(answer, PortalAnswer { result: json!([1]), total: Some(150), next: Some(50), reset_at: Some(9) });
         let failed = |status, body: &str| read(status, body.as_bytes()).unwrap_err();
-        assert!(matches!(failed(503, r#"{"error": "QUERY_LIMIT_EXCEEDED"}"#), Failure::Busy));
+        assert!(matches!(failed(503, r#"{"error": "QUERY_LIMIT_EXCEEDED"}"#), PortalFailure::Busy));
         assert!(matches!(
             failed(429, r#"{"error": "OPERATION_TIME_LIMIT", "time": {"operating_reset_at": 1700000000}}"#),
-            Failure::OutOfTime { reset_at: Some(1_700_000_000) }
+            PortalFailure::OutOfTime { reset_at: Some(1_700_000_000) }
         ));
         for (status, body) in [
             (500, r#"{"error": "INTERNAL_SERVER_ERROR", "error_description": "x"}"#),
@@ -340,7 +340,7 @@ mod tests {
             (200, "{}"),
             (200, ""),
         ] {
-            assert!(matches!(failed(status, body), Failure::Lost(_)), "{status} {body}");
+            assert!(matches!(failed(status, body), PortalFailure::Lost(_)), "{status} {body}");
         }
         for (status, body, code) in [
             (503, r#"{"error": "OVERLOAD_LIMIT", "error_description": "blocked"}"#, "OVERLOAD_LIMIT"),
@@ -350,7 +350,7 @@ mod tests {
             (401, "<html>", "http_401"),
             (302, "", "moved"),
         ] {
-            let Failure::Portal(error) = failed(status, body) else { panic!("{status} {body}") };
+            let PortalFailure::Portal(error) = failed(status, body) else { panic!("{status} {body}") };
             assert_eq!(error.code, code);
         }
     }
@@ -362,12 +362,12 @@ mod tests {
             "result": {"r0": [1, 2]}, "result_error": {"r1": {"error": "", "error_description": "Not found"}},
             "result_total": {"r0": 2}, "result_next": [], "result_time": {"r0": {"operating_reset_at": 9}},
         });
-        let parts = read_batch(&Answer { result, total: None, next: None, reset_at: None }, &names);
+        let parts = read_batch(&PortalAnswer { result, total: None, next: None, reset_at: None }, &names);
         assert_eq!(
             parts[0].clone().unwrap().unwrap(),
-            Answer { result: json!([1, 2]), total: Some(2), next: None, reset_at: Some(9) }
+            PortalAnswer { result: json!([1, 2]), total: Some(2), next: None, reset_at: Some(9) }
         );
-        assert!(matches!(parts[1], Some(Err(Failure::Portal(_)))));
+        assert!(matches!(parts[1], Some(Err(PortalFailure::Portal(_)))));
         assert!(parts[2].is_none());
     }
 

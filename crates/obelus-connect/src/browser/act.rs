@@ -8,15 +8,15 @@ use url::Url;
 
 use super::address::{instead_of, reopened, shown_text};
 use super::aim::{ActionVerdict, files, fit, judged, judged_by, kind_of, note};
-use super::answer::{Answer, Modal, in_our_words};
+use super::answer::{BrowserAnswer, Modal, in_our_words};
 use super::form::{self, fills};
 use super::guard::{self, Permit};
 use super::intent::{Intent, arguments};
-use super::judge::{Class, Facts, Request, deletes};
-use super::page::{Failed, PageQuery, PageReply, Reply};
+use super::judge::{Class, ElementFacts, PageRequest, deletes};
+use super::page::{Failed, PageQuery, PageReply, QueryReply};
 use super::snapshot::Element;
-use super::view::Changes;
-use super::{Browser, Memory, ObservedPage};
+use super::view::LineChanges;
+use super::{Browser, BrowserMemory, ObservedPage};
 
 /// How long to wait for the page to settle after an action, in milliseconds.
 const SETTLE: u32 = 5000;
@@ -34,7 +34,7 @@ pub(super) struct Action<'a> {
     pub(super) name: &'a str,
     pub(super) nth: u64,
     pub(super) form: &'a Value,
-    pub(super) sends: Vec<Request>,
+    pub(super) sends: Vec<PageRequest>,
     pub(super) act: &'a Map<String, Value>,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn changed(what: &str) -> Failed {
 }
 
 /// The requests that an action may send. Approving it also allows the sites they go to.
-pub(super) fn permitted(action: &Action<'_>, judged: ActionVerdict, memory: &mut Memory) -> Vec<Permit> {
+pub(super) fn permitted(action: &Action<'_>, judged: ActionVerdict, memory: &mut BrowserMemory) -> Vec<Permit> {
     if action.class == Class::Leave || action.class.sends() {
         let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
         let asked = action.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
@@ -172,7 +172,7 @@ impl Browser {
         action: &Action<'_>,
         intent: &Intent,
         seen: Option<&ObservedPage>,
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         let mut now = self.observe_page(memory).await?;
         if now.address == "about:blank" && now.modal.is_none() {
@@ -204,7 +204,7 @@ impl Browser {
         }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
         let ask = PageQuery { elements: ids.clone(), take: true, ..PageQuery::default() };
-        let Reply::PageReply(told) = self.ask(memory, ask).await? else {
+        let QueryReply::PageReply(told) = self.ask(memory, ask).await? else {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         };
         let mut known = Vec::new();
@@ -228,14 +228,14 @@ impl Browser {
 
     /// Reopens the page if the browser was restarted since the action was judged, as a person may answer hours later.
     /// A page whose full address is unknown, or whose address deletes, is not reopened.
-    async fn open_again(&self, shown: &str, memory: &mut Memory) -> Result<(), Failed> {
+    async fn open_again(&self, shown: &str, memory: &mut BrowserMemory) -> Result<(), Failed> {
         let known = reopened(shown).filter(|address| super::address::shown(address) == shown);
         let address = known.or_else(|| memory.keeper.address_of(shown));
         let Some(address) = address.filter(|address| memory.sites.allow(address)) else { return Ok(()) };
         self.guarded(memory).await?;
         let instead = instead_of(&address);
         let arguments = Map::from_iter([("url".to_owned(), json!(instead.as_ref().unwrap_or(&address).as_str()))]);
-        let answer = Answer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
+        let answer = BrowserAnswer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
         match answer.error {
             None if instead.is_some() => Err(changed(
                 "the browser was started anew, and its page was not opened again, for its address says that something is \
@@ -252,9 +252,9 @@ impl Browser {
         action: &Action<'_>,
         intent: &Intent,
         ids: &[&str],
-        known: &[&Facts],
+        known: &[&ElementFacts],
         permits: Vec<Permit>,
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         let before = memory.address.clone().unwrap_or_default();
         let page = Url::parse(&before).ok();
@@ -275,13 +275,17 @@ impl Browser {
     }
 
     /// Presses the submit button of a form that was just filled in, if it still does what was judged.
-    async fn press_after_filling(&self, action: &Action<'_>, memory: &mut Memory) -> Result<Answer, Failed> {
+    async fn press_after_filling(
+        &self,
+        action: &Action<'_>,
+        memory: &mut BrowserMemory,
+    ) -> Result<BrowserAnswer, Failed> {
         for tries in 0.. {
             let now = self.observe_page(memory).await?;
             let button = placed(&now, action.role, action.name, action.nth).filter(|_| now.address == action.address);
             let button = button.ok_or_else(|| changed("the form was filled in, and what sends it is gone"))?;
             let ask = PageQuery { elements: vec![button.id.clone()], ..PageQuery::default() };
-            let Reply::PageReply(told) = self.ask(memory, ask).await? else {
+            let QueryReply::PageReply(told) = self.ask(memory, ask).await? else {
                 return Err(Failed::new("dialog_open", "a dialog has opened after the fields were filled in"));
             };
             let Some(Some(facts)) = told.facts.first() else {
@@ -303,14 +307,18 @@ impl Browser {
                 return Err(changed("the form was filled in, and sends something else than was shown"));
             }
             let arguments = Map::from_iter([("target".to_owned(), json!(button.id))]);
-            return Ok(Answer::read(&self.server()?.call("browser_click", arguments, None).await?));
+            return Ok(BrowserAnswer::read(&self.server()?.call("browser_click", arguments, None).await?));
         }
         Err(changed("the form was filled in, and cannot be sent"))
     }
 
-    async fn call_tool(&self, act: &Map<String, Value>, arguments: Map<String, Value>) -> Result<Answer, Failed> {
+    async fn call_tool(
+        &self,
+        act: &Map<String, Value>,
+        arguments: Map<String, Value>,
+    ) -> Result<BrowserAnswer, Failed> {
         let tool = act.get("tool").and_then(Value::as_str).unwrap_or_default();
-        Ok(Answer::read(&self.server()?.call(tool, arguments, None).await?))
+        Ok(BrowserAnswer::read(&self.server()?.call(tool, arguments, None).await?))
     }
 
     /// Answers a dialog. Permits of the action that opened it remain valid.
@@ -319,7 +327,7 @@ impl Browser {
         action: &Action<'_>,
         intent: &Intent,
         seen: Option<ObservedPage>,
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         let kind = seen.and_then(|seen| seen.modal).map(|modal| modal.kind);
         if kind.as_deref() != Some(action.name) {
@@ -341,9 +349,9 @@ impl Browser {
         &self,
         action: &Action<'_>,
         intent: &Intent,
-        done: Result<Answer, Failed>,
+        done: Result<BrowserAnswer, Failed>,
         before: &str,
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         let answer = match done {
             // If the connection broke, a permitted request may have been sent.
@@ -368,8 +376,8 @@ impl Browser {
             ..PageQuery::default()
         };
         let reply = match self.ask(memory, ask).await {
-            Ok(Reply::PageReply(reply)) => reply,
-            Ok(Reply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),
+            Ok(QueryReply::PageReply(reply)) => reply,
+            Ok(QueryReply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),
             Err(failed) => return Err(Failed { doubt: action.class.sends(), ..failed }),
         };
         if let Some(left) = &reply.left {
@@ -390,13 +398,13 @@ impl Browser {
     }
 
     /// Describes how an action changed the page, without quoting the page.
-    async fn change(&self, told: &PageReply, before: &str, memory: &mut Memory) -> Option<(bool, String)> {
+    async fn change(&self, told: &PageReply, before: &str, memory: &mut BrowserMemory) -> Option<(bool, String)> {
         if told.address != before {
             return Some((true, "another page is shown".to_owned()));
         }
         let was = memory.shown.take()?;
         let now = self.observe_page(memory).await.ok().filter(|now| now.modal.is_none())?;
-        let changes = Changes::between(&was.text, &now.text);
+        let changes = LineChanges::between(&was.text, &now.text);
         memory.shown = Some(was);
         Some((!changes.is_empty(), changes.counted()))
     }
@@ -406,11 +414,11 @@ impl Browser {
         &self,
         action: &Action<'_>,
         intent: &Intent,
-        answer: &Answer,
+        answer: &BrowserAnswer,
         told: &PageReply,
         before: &str,
         did: &str,
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         // Requests that the next page makes while loading do not belong to this action.
         let own: Vec<_> =

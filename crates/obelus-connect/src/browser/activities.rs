@@ -15,7 +15,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// The part of the browser that a binding `{operator: …}` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum OperatorPart {
     Observe,
     Aim,
     /// The tool's name is the kind of action.
@@ -25,29 +25,29 @@ pub(super) enum Part {
 }
 
 /// A part of the browser, as an activity.
-pub(super) struct Step {
+pub(super) struct BrowserActivity {
     pub(super) browser: Arc<Browser>,
-    pub(super) part: Part,
+    pub(super) part: OperatorPart,
 }
 
-impl Activity for Step {
+impl Activity for BrowserActivity {
     fn run(&self, work: Work) -> ActivityFuture {
         let (browser, part) = (Arc::clone(&self.browser), self.part);
         Box::pin(async move {
             let class = Class::ALL.into_iter().find(|class| class.name() == work.tool.name);
             let result = match (part, class) {
-                (Part::Direct, _) => {
+                (OperatorPart::Direct, _) => {
                     let words = "the browser is used through `observe`, `aim` and what acts, so that what is done is judged \
                                  and guarded";
                     Err(Failed::new("refused", words))
                 }
-                (Part::Observe, _) => {
+                (OperatorPart::Observe, _) => {
                     let whole = work.call.get("whole") == Some(&Value::Bool(true));
                     browser.observe(work.call.get("at").and_then(Value::as_str), whole, &work.slot).await
                 }
-                (Part::Aim, _) => browser.aim(&work.call).await,
-                (Part::Act, Some(class)) => browser.act(class, &work.call).await,
-                (Part::Act, None) => {
+                (OperatorPart::Aim, _) => browser.aim(&work.call).await,
+                (OperatorPart::Act, Some(class)) => browser.act(class, &work.call).await,
+                (OperatorPart::Act, None) => {
                     let names = Class::ALL.map(Class::name).join(", ");
                     let words = format!("a tool that acts has the name of what it does: one of {names}");
                     Err(Failed::new("bad_tool", words))
@@ -55,7 +55,9 @@ impl Activity for Step {
             };
             match result {
                 Ok(value) => Outcome::Value(value),
-                Err(Failed { error, doubt: true }) if part == Part::Act => Outcome::Lost { message: error.message },
+                Err(Failed { error, doubt: true }) if part == OperatorPart::Act => {
+                    Outcome::Lost { message: error.message }
+                }
                 Err(Failed { error, .. }) => Outcome::Error(error),
             }
         })

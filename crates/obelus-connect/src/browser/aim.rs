@@ -11,11 +11,11 @@ use super::address::{shown, shown_text};
 use super::form::{self, Fill, fills};
 use super::guard;
 use super::intent::{Intent, Planned};
-use super::judge::{self, Class, Facts, Form, Request};
-use super::page::{Failed, PageQuery, Reply};
+use super::judge::{self, Class, ElementFacts, PageForm, PageRequest};
+use super::page::{Failed, PageQuery, QueryReply};
 use super::secrets::Secrets;
 use super::snapshot::Element;
-use super::{Browser, Memory, ObservedPage, Shown};
+use super::{Browser, BrowserMemory, ObservedPage, ShownObservation};
 
 /// Keys that move the cursor and type nothing.
 const MOVING: [&str; 12] = [
@@ -40,27 +40,27 @@ pub(super) struct ActionVerdict {
     /// Its target: a form as it would be sent, or a link.
     pub(super) leads: Option<Value>,
     /// The request of its form.
-    pub(super) request: Option<Request>,
+    pub(super) request: Option<PageRequest>,
 }
 
 /// Judges an action on an element. `fills` is what is typed into its form first, `held` are its requests that were
 /// held back.
 pub(super) fn judged(
     intent: &Intent,
-    element: Option<(&Element, &Facts)>,
+    element: Option<(&Element, &ElementFacts)>,
     fills: &[Fill],
-    held: &[Request],
-    memory: &Memory,
+    held: &[PageRequest],
+    memory: &BrowserMemory,
     secrets: &Secrets,
 ) -> ActionVerdict {
     let sites = &memory.sites;
     let none = |class| ActionVerdict { class, leads: None, request: None };
-    let with_form = |form: &Form| ActionVerdict {
+    let with_form = |form: &PageForm| ActionVerdict {
         class: judge::submitting(form, sites),
         leads: Some(form::told(form, fills, sites, secrets)),
         request: sent_by(form),
     };
-    let pressed = |element: &Element, facts: &Facts| {
+    let pressed = |element: &Element, facts: &ElementFacts| {
         let class = judge::pressing(&element.role, facts, sites);
         match (&facts.link, &facts.form) {
             (Some(link), _) => {
@@ -105,7 +105,7 @@ pub(super) fn judged(
 }
 
 /// The request of a form, unless it only reads.
-fn sent_by(form: &Form) -> Option<Request> {
+fn sent_by(form: &PageForm) -> Option<PageRequest> {
     let address = Url::parse(&form.address).ok()?;
     (form.method == "POST").then(|| guard::request("POST", &address))
 }
@@ -116,7 +116,7 @@ pub(super) fn judged_by(intent: &Intent, count: usize) -> usize {
 }
 
 /// Adds the kind of each field, if it is missing.
-fn name_kinds(act: &mut Map<String, Value>, known: &[(&Element, &Facts)]) {
+fn name_kinds(act: &mut Map<String, Value>, known: &[(&Element, &ElementFacts)]) {
     let fields = act.get_mut("fields").and_then(Value::as_array_mut);
     for (field, (element, facts)) in fields.into_iter().flatten().zip(known) {
         let kind = match element.role.as_str() {
@@ -145,7 +145,12 @@ pub(super) fn note(address: &str, role: &str, name: &str, nth: u64) -> String {
 }
 
 /// Checks that the element supports the action.
-pub(super) fn fit(intent: &Intent, element: &Element, facts: &Facts, kind: Option<&str>) -> Result<(), CallError> {
+pub(super) fn fit(
+    intent: &Intent,
+    element: &Element,
+    facts: &ElementFacts,
+    kind: Option<&str>,
+) -> Result<(), CallError> {
     let types = matches!(intent, Intent::Type { .. }) || kind == Some("textbox");
     let moves = matches!(intent, Intent::Hover | Intent::Key(_));
     if !moves && (element.is("disabled") || !facts.enabled) {
@@ -243,7 +248,7 @@ impl Browser {
         self.aimed_at_elements(planned, &intent, memory).await
     }
 
-    fn aimed_at_no_element(&self, planned: &Planned, intent: &Intent, memory: &Memory) -> Value {
+    fn aimed_at_no_element(&self, planned: &Planned, intent: &Intent, memory: &BrowserMemory) -> Value {
         let judged = judged(intent, None, &[], &[], memory, &self.section.secrets);
         let here = memory.seen.as_ref().map_or("about:blank", |seen| &seen.address);
         let (address, role, name) = match intent {
@@ -263,7 +268,7 @@ impl Browser {
         &self,
         mut planned: Planned,
         intent: &Intent,
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         let Some(seen) = memory.seen.as_ref() else {
             return Err(Failed::new(
@@ -279,8 +284,8 @@ impl Browser {
         let here = seen.address.clone();
         let ids = elements.iter().map(|element| element.id.clone()).collect();
         let reply = match self.ask(memory, PageQuery { elements: ids, ..PageQuery::default() }).await? {
-            Reply::PageReply(reply) => reply,
-            Reply::Dialog(_) => return Err(Failed::new("not_observed", "a dialog has opened: observe first")),
+            QueryReply::PageReply(reply) => reply,
+            QueryReply::Dialog(_) => return Err(Failed::new("not_observed", "a dialog has opened: observe first")),
         };
         if reply.fresh || shown_text(&reply.address) != here {
             memory.seen = None;
@@ -318,7 +323,7 @@ pub(super) fn aimed(
     here: &str,
     element: Option<&Element>,
     judged: ActionVerdict,
-    held: &[Request],
+    held: &[PageRequest],
     act: Map<String, Value>,
 ) -> Value {
     let mut params = Map::new();
@@ -335,7 +340,12 @@ pub(super) fn aimed(
 }
 
 /// The elements that a planned action names; for a key, the focused one.
-fn meant(seen: &ObservedPage, shown: Option<&Shown>, ids: &[String], intent: &Intent) -> Result<Vec<Element>, Failed> {
+fn meant(
+    seen: &ObservedPage,
+    shown: Option<&ShownObservation>,
+    ids: &[String],
+    intent: &Intent,
+) -> Result<Vec<Element>, Failed> {
     let unknown = |id: &String| {
         let words = format!("`{id}` is not on the page as it was observed; take an id from the observation");
         Failed::new("unknown_element", words)
@@ -388,4 +398,4 @@ pub(super) fn typed_texts(act: &Map<String, Value>) -> Vec<&str> {
 }
 
 /// Held back requests, by element.
-pub(super) type HeldByElement = BTreeMap<String, Vec<Request>>;
+pub(super) type HeldByElement = BTreeMap<String, Vec<PageRequest>>;

@@ -13,7 +13,7 @@ pub(super) struct Modal {
 
 /// An answer of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct BrowserAnswer {
     pub(super) error: Option<String>,
     pub(super) result: Option<String>,
     pub(super) address: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Answer {
     pub(super) downloads: usize,
 }
 
-impl Answer {
+impl BrowserAnswer {
     pub(super) fn read(brought: &ToolResult) -> Self {
         let text = brought.texts.join("\n");
         let mut answer = Self::parse(&text);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn sections_of_an_answer_are_separated() {
-        let answer = Answer::parse(
+        let answer = BrowserAnswer::parse(
             "### Open tabs\n- 0: (current) [A](http://a.test/)\n- 1: [B](http://b.test/)\n### Page\n- Page URL: http://a.test/\n\
              - Page Title: A ### Snapshot\n### Snapshot\n```yaml\n- button \"### Error\" [ref=e1]\n```\n### Events\n\
              - Downloading file a ...\n- Downloaded file a to \"out/a\"",
@@ -132,18 +132,18 @@ mod tests {
         assert_eq!(answer.snapshot.as_deref(), Some("- button \"### Error\" [ref=e1]"));
         assert_eq!((answer.downloads, answer.error, answer.modal), (1, None, None));
         assert!(answer.tabs.unwrap().contains("b.test"));
-        assert_eq!(Answer::parse("### Snapshot\n```yaml\n\n```").snapshot.as_deref(), Some(""));
+        assert_eq!(BrowserAnswer::parse("### Snapshot\n```yaml\n\n```").snapshot.as_deref(), Some(""));
     }
 
     #[test]
     fn text_of_a_dialog_is_not_parsed_as_a_section() {
-        let answer = Answer::parse(
+        let answer = BrowserAnswer::parse(
             "### Error\nError: Tool \"browser_snapshot\" does not handle the modal state.\n### Modal state\n\
              - [\"confirm\" dialog with message \"a\n### Snapshot\n```yaml\n- button \"x\" [ref=e1]\n```\"]: can be handled",
         );
         assert_eq!(answer.modal.unwrap().kind, "confirm");
         assert_eq!(answer.snapshot, None);
-        let answer = Answer::parse("### Modal state\n- [File chooser]: can be handled by browser_file_upload");
+        let answer = BrowserAnswer::parse("### Modal state\n- [File chooser]: can be handled by browser_file_upload");
         assert_eq!(answer.modal.unwrap().kind, "file");
     }
 
@@ -161,7 +161,7 @@ mod tests {
         use crate::browser::{PageSnapshot, is_id};
         crate::fuzz::fuzz("browser", |input| {
             let text = String::from_utf8_lossy(input);
-            let answer = Answer::parse(&text);
+            let answer = BrowserAnswer::parse(&text);
             let _ = in_our_words(&text);
             let Some(page) = answer.snapshot else { return answer.modal.is_some() };
             let snapshot = PageSnapshot::parse(&page);

@@ -15,7 +15,7 @@ const MOST_GONE: usize = 4;
 
 /// One line of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Row {
+struct PageLine {
     /// As it is shown, with our id.
     text: String,
     /// Without ids and focus marks.
@@ -32,7 +32,7 @@ struct Row {
 /// A page as it is shown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShownPage {
-    rows: Vec<Row>,
+    rows: Vec<PageLine>,
     /// Our ids and Playwright's.
     ids: HashMap<String, String>,
 }
@@ -55,7 +55,7 @@ impl ShownPage {
         let mut elements = snapshot.elements().iter().peekable();
         let mut rows = Vec::new();
         for (at, text) in page.lines().enumerate() {
-            let mut row = Row { text: text.to_owned(), ..Row::default() };
+            let mut row = PageLine { text: text.to_owned(), ..PageLine::default() };
             row.depth = (text.len() - text.trim_start_matches(' ').len()) / 2;
             if let Some(element) = elements.next_if(|element| element.line == at) {
                 row.own = Some(element.id.clone());
@@ -115,7 +115,7 @@ impl ShownPage {
     /// The changes since a page that was shown before: new (`+`), changed (`~`) and removed (`-`) lines with their
     /// context. Empty if nothing changed; none if the pages cannot be compared.
     pub(super) fn changes_since(&self, before: &Self) -> Option<String> {
-        let is_same = |old: &Row, new: &Row| old.plain == new.plain && old.id == new.id;
+        let is_same = |old: &PageLine, new: &PageLine| old.plain == new.plain && old.id == new.id;
         let pairs = aligned(&before.rows, &self.rows, is_same)?;
         let mut changes = ChangeLines { now: &self.rows, lines: BTreeMap::new(), gone: BTreeMap::new() };
         for (gone, new) in gaps(&pairs, before.rows.len(), self.rows.len()) {
@@ -127,7 +127,7 @@ impl ShownPage {
                 changes.lines.insert(at, if is_known { '~' } else { '+' });
             }
             let left = before.rows[gone].iter().filter(|row| row.id.as_ref().is_none_or(|id| !changed.contains(id)));
-            let left: Vec<&Row> = left.collect();
+            let left: Vec<&PageLine> = left.collect();
             if !left.is_empty() {
                 changes.gone.insert(new.start, left);
             }
@@ -135,7 +135,7 @@ impl ShownPage {
         // A new focus is shown as a line.
         for (_, new) in &pairs {
             let row = &self.rows[*new];
-            let had_it = |old: &&Row| old.id == row.id && old.text == row.text;
+            let had_it = |old: &&PageLine| old.id == row.id && old.text == row.text;
             if row.text.contains(" [active]") && row.id.is_some() && !before.rows.iter().any(|old| had_it(&old)) {
                 changes.lines.insert(*new, '~');
             }
@@ -146,11 +146,11 @@ impl ShownPage {
 
 /// The lines that describe a change.
 struct ChangeLines<'a> {
-    now: &'a [Row],
+    now: &'a [PageLine],
     /// Lines of the page, each with its mark.
     lines: BTreeMap<usize, char>,
     /// Removed lines, by the line that followed them.
-    gone: BTreeMap<usize, Vec<&'a Row>>,
+    gone: BTreeMap<usize, Vec<&'a PageLine>>,
 }
 
 impl ChangeLines<'_> {
@@ -197,7 +197,7 @@ impl ChangeLines<'_> {
 }
 
 /// The lines of a removed part; of many, the first and the last.
-fn gone_lines(gone: &[&Row]) -> Vec<String> {
+fn gone_lines(gone: &[&PageLine]) -> Vec<String> {
     if gone.len() <= MOST_GONE {
         return gone.iter().map(|row| row.text.clone()).collect();
     }
@@ -207,10 +207,11 @@ fn gone_lines(gone: &[&Row]) -> Vec<String> {
 }
 
 /// Gives elements of the previous page their old ids.
-fn carry(before: &[Row], now: &mut [Row]) {
-    let known: HashMap<&String, &Row> = before.iter().filter_map(|row| Some((row.own.as_ref()?, row))).collect();
-    let is_it = |row: &Row, old: &&&Row| old.what == row.what;
-    let same = |row: &Row| known.get(row.own.as_ref()?).filter(|old| is_it(row, old)).and_then(|old| old.id.clone());
+fn carry(before: &[PageLine], now: &mut [PageLine]) {
+    let known: HashMap<&String, &PageLine> = before.iter().filter_map(|row| Some((row.own.as_ref()?, row))).collect();
+    let is_it = |row: &PageLine, old: &&&PageLine| old.what == row.what;
+    let same =
+        |row: &PageLine| known.get(row.own.as_ref()?).filter(|old| is_it(row, old)).and_then(|old| old.id.clone());
     let found = now.iter().filter(|row| same(row).is_some()).count();
     // The page was not reloaded, so Playwright's ids match.
     if found * 2 > now.iter().filter(|row| row.own.is_some()).count() {
@@ -222,7 +223,7 @@ fn carry(before: &[Row], now: &mut [Row]) {
         now[*new].id = before[*old].id.clone().filter(|_| now[*new].own.is_some());
     }
     for (gone, new) in gaps(&pairs, before.len(), now.len()) {
-        let mut left: Vec<&Row> = before[gone].iter().filter(|row| row.id.is_some()).collect();
+        let mut left: Vec<&PageLine> = before[gone].iter().filter(|row| row.id.is_some()).collect();
         for row in now[new].iter_mut().filter(|row| row.own.is_some()) {
             if let Some(at) = left.iter().position(|old| old.what == row.what) {
                 row.id = left.remove(at).id.clone();
@@ -246,7 +247,11 @@ fn gaps(pairs: &[(usize, usize)], before: usize, now: usize) -> Vec<(std::ops::R
 }
 
 /// The longest common subsequence of two pages. None if it would take too long.
-fn aligned(before: &[Row], now: &[Row], same: impl Fn(&Row, &Row) -> bool) -> Option<Vec<(usize, usize)>> {
+fn aligned(
+    before: &[PageLine],
+    now: &[PageLine],
+    same: impl Fn(&PageLine, &PageLine) -> bool,
+) -> Option<Vec<(usize, usize)>> {
     let shorter = before.len().min(now.len());
     let first = (0..shorter).take_while(|at| same(&before[*at], &now[*at])).count();
     let from_end = |at: usize| same(&before[before.len() - 1 - at], &now[now.len() - 1 - at]);

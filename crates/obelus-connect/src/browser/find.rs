@@ -52,20 +52,20 @@ pub fn find() -> BrowserParts {
 }
 
 /// The search for the parts.
-struct Search<'a> {
+struct BrowserSearch<'a> {
     env: &'a dyn Fn(&str) -> Option<OsString>,
     found: BrowserParts,
 }
 
 fn find_by(env: &dyn Fn(&str) -> Option<OsString>) -> BrowserParts {
-    let mut search = Search { env, found: BrowserParts::default() };
+    let mut search = BrowserSearch { env, found: BrowserParts::default() };
     let script = search.playwright_mcp();
     search.node(script);
     search.chromium();
     search.found
 }
 
-impl Search<'_> {
+impl BrowserSearch<'_> {
     fn on_path(&self, name: &str) -> Option<PathBuf> {
         let folders = (self.env)("PATH")?;
         std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| is_program(file))

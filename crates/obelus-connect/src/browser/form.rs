@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::address::{digest, shown_text};
-use super::judge::{self, Facts, Field, Form};
+use super::judge::{self, ElementFacts, PageField, PageForm};
 use super::secrets::Secrets;
 use super::sites::Sites;
 
@@ -20,13 +20,13 @@ pub(super) struct Fill {
 
 /// The texts typed into the form of the element at index `by`. `known` are the elements of an action, the fields
 /// first.
-pub(super) fn fills(act: &Map<String, Value>, known: &[&Facts], by: usize) -> Vec<Fill> {
-    let form = |facts: &Facts| Some((facts.frame.clone(), facts.form.as_ref()?.nth));
+pub(super) fn fills(act: &Map<String, Value>, known: &[&ElementFacts], by: usize) -> Vec<Fill> {
+    let form = |facts: &ElementFacts| Some((facts.frame.clone(), facts.form.as_ref()?.nth));
     let Some(own) = known.get(by).and_then(|facts| form(facts)) else { return Vec::new() };
     let one = act.get("text").into_iter();
     let fields = act.get("fields").and_then(Value::as_array).into_iter().flatten().map(|field| &field["value"]);
     let texts = one.chain(fields).filter_map(Value::as_str).zip(known);
-    let fill = |(text, facts): (&str, &&Facts)| {
+    let fill = |(text, facts): (&str, &&ElementFacts)| {
         let is_own = form(facts).as_ref() == Some(&own);
         Some(Fill { at: facts.place.filter(|_| is_own)?, text: text.to_owned() })
     };
@@ -35,7 +35,7 @@ pub(super) fn fills(act: &Map<String, Value>, known: &[&Facts], by: usize) -> Ve
 
 /// A form as it is shown: its method, address and visible fields with their values. A digest of the values detects
 /// changes, even in a restarted browser. Secrets appear by name. A site that approval would allow is named.
-pub(super) fn told(form: &Form, fills: &[Fill], sites: &Sites, secrets: &Secrets) -> Value {
+pub(super) fn told(form: &PageForm, fills: &[Fill], sites: &Sites, secrets: &Secrets) -> Value {
     let mut fields = Map::new();
     for (label, value) in shown(form, fills) {
         let mut name = label.clone();
@@ -62,12 +62,12 @@ pub(super) fn told(form: &Form, fills: &[Fill], sites: &Sites, secrets: &Secrets
 }
 
 /// The visible fields with their values after filling in.
-fn shown(form: &Form, fills: &[Fill]) -> Vec<(String, String)> {
+fn shown(form: &PageForm, fills: &[Fill]) -> Vec<(String, String)> {
     let typed = |at: usize| fills.iter().rev().find(|fill| fill.at == at).map(|fill| fill.text.as_str());
     let is_on = |text: &str| matches!(text, "true" | "yes" | "on" | "1");
     let chosen = |at: usize| typed(at).is_some_and(is_on);
-    let is_chosen_anew = |field: &Field| {
-        let same = |other: &Field| other.kind == "radio" && other.group == field.group;
+    let is_chosen_anew = |field: &PageField| {
+        let same = |other: &PageField| other.kind == "radio" && other.group == field.group;
         form.fields.iter().enumerate().any(|(at, other)| same(other) && chosen(at))
     };
     let mut shown = Vec::new();
@@ -131,17 +131,17 @@ fn is_alike(shown: &str, now: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn field(kind: &str, label: &str, value: &str) -> Field {
+    fn field(kind: &str, label: &str, value: &str) -> PageField {
         let (kind, label, value) = (kind.to_owned(), label.to_owned(), value.to_owned());
-        Field { group: "size".to_owned(), kind, label, value, ..Field::default() }
+        PageField { group: "size".to_owned(), kind, label, value, ..PageField::default() }
     }
 
-    fn told_of(fields: Vec<Field>, fills: &[(usize, &str)]) -> Value {
-        let form = Form {
+    fn told_of(fields: Vec<PageField>, fills: &[(usize, &str)]) -> Value {
+        let form = PageForm {
             method: "POST".to_owned(),
             address: "https://shop.example.test/orders".to_owned(),
             fields,
-            ..Form::default()
+            ..PageForm::default()
         };
         let fills: Vec<_> = fills.iter().map(|(at, text)| Fill { at: *at, text: (*text).to_owned() }).collect();
         told(&form, &fills, &Sites::parse(&["shop.example.test"]).unwrap(), &Secrets::default())
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_site_that_an_approved_form_would_allow_is_named() {
         let form = |method: &str, address: &str| {
-            let form = Form { method: method.to_owned(), address: address.to_owned(), ..Form::default() };
+            let form = PageForm { method: method.to_owned(), address: address.to_owned(), ..PageForm::default() };
             told(&form, &[], &Sites::parse(&["shop.example.test"]).unwrap(), &Secrets::default())["allows"].clone()
         };
         assert_eq!(form("POST", "https://bank.example.test/pay"), "https://bank.example.test");

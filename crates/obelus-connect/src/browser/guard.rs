@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::judge::{Class, Request, sending};
+use super::judge::{Class, PageRequest, sending};
 use super::page::HeldRequest;
 
 /// Exceptions of the agent's file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct GuardRules {
     /// Requests that pass, as regular expressions over `METHOD ADDRESS`.
     pub(super) pass: Vec<String>,
     /// Requests that are held back without a note.
@@ -45,14 +45,14 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
 }
 
 /// The request of a form or a link.
-pub(super) fn request(method: &str, address: &Url) -> Request {
+pub(super) fn request(method: &str, address: &Url) -> PageRequest {
     let address = format!("{}{}", address.origin().ascii_serialization(), address.path());
-    Request { method: method.to_owned(), address, ..Request::default() }
+    PageRequest { method: method.to_owned(), address, ..PageRequest::default() }
 }
 
 /// Requests as part of a call that a person is asked about.
-pub(super) fn told(requests: &[Request]) -> Option<Value> {
-    let one = |request: &Request| {
+pub(super) fn told(requests: &[PageRequest]) -> Option<Value> {
+    let one = |request: &PageRequest| {
         let mut value = json!({"method": request.method, "address": request.address});
         if let Some(map) = value.as_object_mut() {
             map.extend(request.operation.iter().map(|name| ("operation".to_owned(), json!(name))));
@@ -72,14 +72,14 @@ pub(super) fn told(requests: &[Request]) -> Option<Value> {
 }
 
 /// Requests from a call.
-pub(super) fn read(value: &Value) -> Option<Vec<Request>> {
+pub(super) fn read(value: &Value) -> Option<Vec<PageRequest>> {
     let one = |value: &Value| {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let leaves = value.get("leaves").and_then(Value::as_bool).unwrap_or(false);
         let fields = value.get("fields").and_then(Value::as_object).into_iter().flatten();
         let fields = fields.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect();
         let (method, address) = (text("method")?, text("address")?);
-        Some(Request { method, address, operation: text("operation"), leaves, fields })
+        Some(PageRequest { method, address, operation: text("operation"), leaves, fields })
     };
     let mut requests = vec![one(value)?];
     if let Some(more) = value.get("also").and_then(Value::as_array) {
@@ -91,9 +91,9 @@ pub(super) fn read(value: &Value) -> Option<Vec<Request>> {
 }
 
 /// One line of text for each request.
-pub(super) fn lines(requests: &[Request]) -> Vec<String> {
+pub(super) fn lines(requests: &[PageRequest]) -> Vec<String> {
     let operation =
-        |request: &Request| request.operation.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+        |request: &PageRequest| request.operation.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     requests.iter().map(|request| format!("{} {}{}", request.method, request.address, operation(request))).collect()
 }
 
@@ -101,14 +101,14 @@ pub(super) fn lines(requests: &[Request]) -> Vec<String> {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Permit {
     #[serde(flatten)]
-    pub(super) request: Request,
+    pub(super) request: PageRequest,
     /// Whether its content is not checked. A form's content is compared before it is sent.
     pub(super) any: bool,
 }
 
 /// An element's known requests after new ones were held back; new ones replace those like them.
-pub(super) fn renewed(known: &[Request], held: &[Request]) -> Vec<Request> {
-    let is_renewed = |request: &&Request| held.iter().any(|held| held.is_like(request));
+pub(super) fn renewed(known: &[PageRequest], held: &[PageRequest]) -> Vec<PageRequest> {
+    let is_renewed = |request: &&PageRequest| held.iter().any(|held| held.is_like(request));
     known.iter().filter(|request| !is_renewed(request)).chain(held).cloned().collect()
 }
 
@@ -122,8 +122,8 @@ pub(super) fn carried(value: &str) -> String {
 }
 
 /// Held back requests without duplicates.
-pub(super) fn distinct(held: &[HeldRequest]) -> Vec<Request> {
-    let mut requests: Vec<Request> = Vec::new();
+pub(super) fn distinct(held: &[HeldRequest]) -> Vec<PageRequest> {
+    let mut requests: Vec<PageRequest> = Vec::new();
     for held in held {
         if !requests.contains(&held.request) {
             requests.push(held.request.clone());
@@ -133,8 +133,8 @@ pub(super) fn distinct(held: &[HeldRequest]) -> Vec<Request> {
 }
 
 /// The class of sending requests that were held back; `Leave` if nothing is sent.
-pub(super) fn class_of(requests: &[Request]) -> Class {
-    let reads = |request: &Request| matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+pub(super) fn class_of(requests: &[PageRequest]) -> Class {
+    let reads = |request: &PageRequest| matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
     if requests.iter().all(reads) { Class::Leave } else { sending(requests) }
 }
 
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn requests_are_written_as_json_and_read_back() {
-        let request = |method: &str, operation: Option<&str>| Request {
+        let request = |method: &str, operation: Option<&str>| PageRequest {
             method: method.to_owned(),
             address: "https://shop.example.test/api".to_owned(),
             operation: operation.map(str::to_owned),
@@ -186,11 +186,11 @@ mod tests {
 
     #[test]
     fn a_request_with_another_body_replaces_the_previous_one() {
-        let request = |address: &str, item: &str| Request {
+        let request = |address: &str, item: &str| PageRequest {
             method: "POST".to_owned(),
             address: address.to_owned(),
             fields: std::collections::BTreeMap::from([("item".to_owned(), item.to_owned())]),
-            ..Request::default()
+            ..PageRequest::default()
         };
         let known = [request("/order", "1"), request("/count", "1")];
         let held = [request("/order", "2"), request("/order", "3")];

@@ -73,7 +73,7 @@ impl Class {
 /// Facts about an element, read in the page.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Facts {
+pub(super) struct ElementFacts {
     /// Whether it is enabled.
     pub(super) enabled: bool,
     /// Whether text can be typed into it.
@@ -93,7 +93,7 @@ pub(super) struct Facts {
     /// Its link target, in full.
     pub(super) link: Option<String>,
     /// Its form, as this element would submit it.
-    pub(super) form: Option<Form>,
+    pub(super) form: Option<PageForm>,
     /// Its index among the fields of its form.
     pub(super) place: Option<usize>,
 }
@@ -101,14 +101,14 @@ pub(super) struct Facts {
 /// A form, as one of its buttons would submit it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Form {
+pub(super) struct PageForm {
     /// Its index among the forms of its document.
     pub(super) nth: i64,
     /// `GET`, `POST` or `DIALOG`.
     pub(super) method: String,
     /// Its target address, in full.
     pub(super) address: String,
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<PageField>,
     /// Whether the page marks it as a search.
     pub(super) search: bool,
     /// The values of fields such as `_method`, and of the pressed button.
@@ -120,7 +120,7 @@ pub(super) struct Form {
 /// A field of a form.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Field {
+pub(super) struct PageField {
     pub(super) name: String,
     /// `text`, `password`, `hidden`, `textarea`, `select` …
     pub(super) kind: String,
@@ -136,7 +136,7 @@ pub(super) struct Field {
 /// A request that a page tried to make.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct Request {
+pub(super) struct PageRequest {
     pub(super) method: String,
     pub(super) address: String,
     /// The operation's name, if there is one.
@@ -147,7 +147,7 @@ pub(super) struct Request {
     pub(super) fields: BTreeMap<String, String>,
 }
 
-impl Request {
+impl PageRequest {
     /// Whether another request has the same method, address and operation, whatever its content.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_there = (&self.method, &self.address) == (&other.method, &other.address);
@@ -178,7 +178,7 @@ pub(super) fn going(address: &Url, sites: &Sites) -> Class {
 }
 
 /// Pressing an element.
-pub(super) fn pressing(role: &str, facts: &Facts, sites: &Sites) -> Class {
+pub(super) fn pressing(role: &str, facts: &ElementFacts, sites: &Sites) -> Class {
     if let Some(link) = &facts.link {
         return match Url::parse(link) {
             Ok(address) if matches!(address.scheme(), "http" | "https") => going(&address, sites),
@@ -196,7 +196,7 @@ pub(super) fn pressing(role: &str, facts: &Facts, sites: &Sites) -> Class {
 }
 
 /// Sending a form.
-pub(super) fn submitting(form: &Form, sites: &Sites) -> Class {
+pub(super) fn submitting(form: &PageForm, sites: &Sites) -> Class {
     if form.method == "DIALOG" {
         return Class::Press;
     }
@@ -225,8 +225,8 @@ pub(super) fn submitting(form: &Form, sites: &Sites) -> Class {
 }
 
 /// Sending requests that were held back before.
-pub(super) fn sending(requests: &[Request]) -> Class {
-    let class = |request: &Request| {
+pub(super) fn sending(requests: &[PageRequest]) -> Class {
+    let class = |request: &PageRequest| {
         let address = Url::parse(&request.address).ok();
         let says = |words: &[&str]| {
             address.as_ref().is_some_and(|address| path_has(address, words))
@@ -243,8 +243,8 @@ pub(super) fn sending(requests: &[Request]) -> Class {
     requests.iter().map(class).max().unwrap_or(Class::Submit)
 }
 
-fn searches(form: &Form) -> bool {
-    let secret = |field: &Field| matches!(field.kind.as_str(), "password" | "file");
+fn searches(form: &PageForm) -> bool {
+    let secret = |field: &PageField| matches!(field.kind.as_str(), "password" | "file");
     let mut texts = form.fields.iter().filter(|field| matches!(field.kind.as_str(), "text" | "search"));
     let one = texts.next().filter(|_| texts.next().is_none());
     let named = one.is_some_and(|field| SEARCHING.contains(&field.name.to_ascii_lowercase().as_str()));
@@ -300,16 +300,16 @@ mod tests {
     }
 
     fn link(address: &str) -> Class {
-        pressing("link", &Facts { link: Some(address.to_owned()), ..Facts::default() }, &sites())
+        pressing("link", &ElementFacts { link: Some(address.to_owned()), ..ElementFacts::default() }, &sites())
     }
 
-    fn field(kind: &str, name: &str) -> Field {
-        Field { name: name.to_owned(), kind: kind.to_owned(), ..Field::default() }
+    fn field(kind: &str, name: &str) -> PageField {
+        PageField { name: name.to_owned(), kind: kind.to_owned(), ..PageField::default() }
     }
 
-    fn form(method: &str, path: &str, fields: &[Field]) -> Form {
+    fn form(method: &str, path: &str, fields: &[PageField]) -> PageForm {
         let address = if path.contains(':') { path.to_owned() } else { format!("https://shop.example.test{path}") };
-        Form { method: method.to_owned(), address, fields: fields.to_vec(), ..Form::default() }
+        PageForm { method: method.to_owned(), address, fields: fields.to_vec(), ..PageForm::default() }
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn forms_are_judged_by_method_address_and_fields() {
-        let card = Field { autocomplete: "section-a cc-number".to_owned(), ..field("text", "n") };
+        let card = PageField { autocomplete: "section-a cc-number".to_owned(), ..field("text", "n") };
         let (q, textarea, password) = (field("search", "x"), field("textarea", "t"), field("password", "p"));
         for (form, class) in [
             (form("POST", "/login", &[field("email", "m"), password.clone()]), Class::Submit),
@@ -368,11 +368,11 @@ mod tests {
             (form("GET", "/find", &[field("text", "name")]), Class::Submit),
             (form("GET", "/find", &[q.clone(), password]), Class::Submit),
             (form("POST", "/find", &[q]), Class::Submit),
-            (Form { search: true, ..form("GET", "/find", &[field("text", "name")]) }, Class::Search),
-            (Form { verbs: vec!["DELETE".to_owned()], ..form("POST", "/items/3", &[]) }, Class::Delete),
-            (Form { verbs: vec!["update".to_owned()], ..form("POST", "/items/3", &[]) }, Class::Submit),
+            (PageForm { search: true, ..form("GET", "/find", &[field("text", "name")]) }, Class::Search),
+            (PageForm { verbs: vec!["DELETE".to_owned()], ..form("POST", "/items/3", &[]) }, Class::Delete),
+            (PageForm { verbs: vec!["update".to_owned()], ..form("POST", "/items/3", &[]) }, Class::Submit),
             (form("DIALOG", "/x", &[]), Class::Press),
-            (Form { address: "::".to_owned(), ..form("POST", "/", &[]) }, Class::Submit),
+            (PageForm { address: "::".to_owned(), ..form("POST", "/", &[]) }, Class::Submit),
         ] {
             assert_eq!(submitting(&form, &sites()), class, "{form:?}");
         }
@@ -380,17 +380,17 @@ mod tests {
 
     #[test]
     fn elements_without_an_address_are_judged_by_role() {
-        let post = Facts { form: Some(form("POST", "/x", &[])), ..Facts::default() };
-        let submits = Facts { submits: true, ..post.clone() };
-        let editable = Facts { editable: true, ..post.clone() };
+        let post = ElementFacts { form: Some(form("POST", "/x", &[])), ..ElementFacts::default() };
+        let submits = ElementFacts { submits: true, ..post.clone() };
+        let editable = ElementFacts { editable: true, ..post.clone() };
         for (role, facts, class) in [
             ("button", &submits, Class::Submit),
             ("button", &post, Class::Press),
-            ("button", &Facts::default(), Class::Press),
-            ("link", &Facts::default(), Class::Press),
-            ("generic", &Facts::default(), Class::Press),
+            ("button", &ElementFacts::default(), Class::Press),
+            ("link", &ElementFacts::default(), Class::Press),
+            ("generic", &ElementFacts::default(), Class::Press),
             ("checkbox", &post, Class::Fill),
-            ("radio", &Facts::default(), Class::Fill),
+            ("radio", &ElementFacts::default(), Class::Fill),
             ("textbox", &editable, Class::Look),
         ] {
             assert_eq!(pressing(role, facts, &sites()), class, "{role} {facts:?}");
@@ -399,14 +399,14 @@ mod tests {
 
     #[test]
     fn requests_are_judged_by_method_address_and_operation() {
-        let request = |method: &str, path: &str, operation: Option<&str>| Request {
+        let request = |method: &str, path: &str, operation: Option<&str>| PageRequest {
             method: method.to_owned(),
             address: format!("https://shop.example.test{path}"),
             operation: operation.map(str::to_owned),
             leaves: false,
             fields: BTreeMap::new(),
         };
-        let with = |name: &str| Request {
+        let with = |name: &str| PageRequest {
             fields: BTreeMap::from([(name.to_owned(), "x".to_owned())]),
             ..request("POST", "/api/x", None)
         };

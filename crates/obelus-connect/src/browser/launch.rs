@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::find::{BrowserParts, find};
 use super::offer;
-use super::section::Section;
+use super::section::BrowserSection;
 use crate::activity::BindingError;
 
 /// No cut by the server: pages are cut when they are shown.
@@ -67,7 +67,7 @@ fn clear(base: &Path) {
     }
 }
 
-impl Section {
+impl BrowserSection {
     /// The servers of an agent: those of its file, and the browser's unless the file has one of its name. An error
     /// says what is missing on this machine and how to install it.
     pub fn servers(
@@ -121,8 +121,8 @@ impl Section {
 mod tests {
     use super::*;
 
-    fn section(value: Value) -> Section {
-        Section::parse(value.as_object().unwrap(), Path::new("/")).unwrap()
+    fn section(value: Value) -> BrowserSection {
+        BrowserSection::parse(value.as_object().unwrap(), Path::new("/")).unwrap()
     }
 
     #[test]

@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::address::{digest, instead_of, reopened, shown_text};
-use super::answer::{Answer, Modal, in_our_words};
+use super::answer::{BrowserAnswer, Modal, in_our_words};
 use super::around::{around, without_values};
 use super::difference::ShownPage;
 use super::guard;
 use super::intent::Intent;
-use super::judge::{Request, deletes};
-use super::page::{Failed, PageQuery, PageReply, Reply};
+use super::judge::{PageRequest, deletes};
+use super::page::{Failed, PageQuery, PageReply, QueryReply};
 use super::secrets::hidden_lines;
 use super::snapshot::{Element, PageSnapshot};
 use super::table::joined_rows;
 use super::view::{compact, without_ids};
-use super::{Browser, Memory, ObservedPage, Shown, picture_folder};
+use super::{Browser, BrowserMemory, ObservedPage, ShownObservation, picture_folder};
 use crate::mcp::Image;
 
 /// How long to wait for the page to settle, in milliseconds.
@@ -52,8 +52,8 @@ impl Browser {
             ..PageQuery::default()
         };
         let mut reply = match self.ask(memory, ask).await? {
-            Reply::PageReply(reply) => reply,
-            Reply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
+            QueryReply::PageReply(reply) => reply,
+            QueryReply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
         };
         if let Some(left) = &reply.left {
             notes
@@ -82,7 +82,7 @@ impl Browser {
         at: Option<&str>,
         told: &mut PageReply,
         notes: &mut Vec<String>,
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Option<Modal>, Failed> {
         let known = known.and_then(|address| Url::parse(address).ok());
         let kept = |at: &str| memory.keeper.address_of(at).or_else(|| reopened(at));
@@ -104,7 +104,7 @@ impl Browser {
             ),
         });
         let arguments = Map::from_iter([("url".to_owned(), json!(instead.as_ref().unwrap_or(&address).as_str()))]);
-        let answer = Answer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
+        let answer = BrowserAnswer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
         if let Some(modal) = answer.modal {
             return Ok(Some(modal));
         }
@@ -113,14 +113,14 @@ impl Browser {
         }
         let home = Some("about:blank".to_owned());
         match self.ask(memory, PageQuery { take: true, settle: SETTLE, home, ..PageQuery::default() }).await? {
-            Reply::PageReply(now) => *told = *now,
-            Reply::Dialog(modal) => return Ok(Some(modal)),
+            QueryReply::PageReply(now) => *told = *now,
+            QueryReply::Dialog(modal) => return Ok(Some(modal)),
         }
         Ok(None)
     }
 
     /// Notes requests held back since the last action: it may have caused them with a delay.
-    fn held_since(&self, told: &PageReply, notes: &mut Vec<String>, memory: &mut Memory) {
+    fn held_since(&self, told: &PageReply, notes: &mut Vec<String>, memory: &mut BrowserMemory) {
         let held = guard::distinct(&told.held);
         if held.is_empty() {
             return;
@@ -134,17 +134,17 @@ impl Browser {
         if let (true, Some(note)) = (sends, &memory.note) {
             let known = memory.held.get(note).cloned().unwrap_or_default();
             // A request to another address may be another element's.
-            let own = |request: &Request| known.is_empty() || known.iter().any(|known| known.is_like(request));
+            let own = |request: &PageRequest| known.is_empty() || known.iter().any(|known| known.is_like(request));
             let held: Vec<_> = held.into_iter().filter(own).collect();
             memory.held.insert(note.clone(), guard::renewed(&known, &held));
         }
     }
 
     /// The current page.
-    pub(super) async fn observe_page(&self, memory: &mut Memory) -> Result<ObservedPage, Failed> {
+    pub(super) async fn observe_page(&self, memory: &mut BrowserMemory) -> Result<ObservedPage, Failed> {
         let reply = match self.ask(memory, PageQuery { snapshot: true, ..PageQuery::default() }).await? {
-            Reply::PageReply(reply) => reply,
-            Reply::Dialog(modal) => {
+            QueryReply::PageReply(reply) => reply,
+            QueryReply::Dialog(modal) => {
                 let address = memory.address.as_deref().unwrap_or_default();
                 return Ok(ObservedPage {
                     address: shown_text(address),
@@ -178,7 +178,7 @@ impl Browser {
         &self,
         seen: &ObservedPage,
         notes: &mut Vec<String>,
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Option<std::path::PathBuf> {
         if self.shows_a_secret(seen, memory).await {
             notes.push("there is no picture, for a secret would be seen in it".to_owned());
@@ -187,7 +187,7 @@ impl Browser {
         let path = memory.shots.begin().ok()?;
         // A local server writes the file itself; a remote one sends the picture.
         let ask = PageQuery { picture: path.to_str().map(str::to_owned), ..PageQuery::default() };
-        if let Ok(Reply::PageReply(told)) = self.ask(memory, ask).await
+        if let Ok(QueryReply::PageReply(told)) = self.ask(memory, ask).await
             && told.picture
             && picture_folder::is_taken(&path)
         {
@@ -209,7 +209,7 @@ impl Browser {
     }
 
     /// Whether a secret is visible outside of password fields.
-    async fn shows_a_secret(&self, seen: &ObservedPage, memory: &mut Memory) -> bool {
+    async fn shows_a_secret(&self, seen: &ObservedPage, memory: &mut BrowserMemory) -> bool {
         let mut ids = Vec::new();
         for line in hidden_lines(&seen.text) {
             match PageSnapshot::parse(line.trim_start()).elements() {
@@ -221,14 +221,14 @@ impl Browser {
             return false;
         }
         match self.ask(memory, PageQuery { elements: ids, ..PageQuery::default() }).await {
-            Ok(Reply::PageReply(told)) => {
+            Ok(QueryReply::PageReply(told)) => {
                 !told.facts.iter().all(|facts| facts.as_ref().is_some_and(|facts| facts.hides))
             }
             _ => true,
         }
     }
 
-    fn dialog_seen(&self, modal: Modal, memory: &mut Memory) -> Value {
+    fn dialog_seen(&self, modal: Modal, memory: &mut BrowserMemory) -> Value {
         let address = memory.address.as_deref().map_or_else(|| "about:blank".to_owned(), shown_text);
         let how = match modal.kind.as_str() {
             "file" => "The page waits for files. Give up on it by browser_handle_dialog with accept false.",
@@ -253,7 +253,7 @@ impl Browser {
         seen: ObservedPage,
         image: Option<std::path::PathBuf>,
         notes: &[String],
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Value {
         let unchanged = memory.count(&digest(&format!("{}{}", seen.address, without_ids(&seen.text))));
         let before = memory.shown.take().filter(|before| before.address == seen.address);
@@ -289,13 +289,13 @@ impl Browser {
             value.insert("image".to_owned(), json!(path));
         }
         value["about"] = about;
-        memory.shown = Some(Shown { address: seen.address.clone(), text: seen.text.clone(), page, whole });
+        memory.shown = Some(ShownObservation { address: seen.address.clone(), text: seen.text.clone(), page, whole });
         memory.seen = Some(seen);
         value
     }
 
     /// The whole page as text.
-    fn whole(&self, seen: &ObservedPage, head: &str, page: &str, memory: &Memory) -> String {
+    fn whole(&self, seen: &ObservedPage, head: &str, page: &str, memory: &BrowserMemory) -> String {
         let mut text = head.to_owned();
         let address = memory.address.as_deref().and_then(|address| Url::parse(address).ok());
         let names = address.map(|page| self.section.secrets.offered(&page, &self.section.sites)).unwrap_or_default();

@@ -8,9 +8,9 @@ use obelus_kernel::session::CallError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Modal, in_our_words};
-use super::guard::{Permit, Rules};
-use super::judge::{Facts, Request, VERBS};
+use super::answer::{BrowserAnswer, Modal, in_our_words};
+use super::guard::{GuardRules, Permit};
+use super::judge::{ElementFacts, PageRequest, VERBS};
 use super::profile::Profile;
 use super::sites::Sites;
 use crate::mcp::{McpError, Server};
@@ -67,9 +67,9 @@ pub(super) struct PageReply {
     /// Requests that were held back.
     pub(super) held: Vec<HeldRequest>,
     /// Permitted requests that were sent.
-    pub(super) sent: Vec<Request>,
+    pub(super) sent: Vec<PageRequest>,
     /// Facts of the elements; none for a removed one.
-    pub(super) facts: Vec<Option<Facts>>,
+    pub(super) facts: Vec<Option<ElementFacts>>,
     /// The address of a page that was not allowed and was left.
     pub(super) left: Option<String>,
     /// The number of other tabs closed for that reason.
@@ -106,7 +106,7 @@ pub(super) struct PointedElement {
     /// The point in the window, after scrolling.
     pub(super) x: f64,
     pub(super) y: f64,
-    pub(super) facts: Facts,
+    pub(super) facts: ElementFacts,
 }
 
 /// A request that was held back.
@@ -114,13 +114,13 @@ pub(super) struct PointedElement {
 #[serde(default)]
 pub(super) struct HeldRequest {
     #[serde(flatten)]
-    pub(super) request: Request,
+    pub(super) request: PageRequest,
     /// The address of the page that made it.
     pub(super) from: String,
 }
 
 /// The result of a query.
-pub(super) enum Reply {
+pub(super) enum QueryReply {
     PageReply(Box<PageReply>),
     /// A dialog is open, so the page cannot be queried.
     Dialog(Modal),
@@ -154,7 +154,12 @@ impl From<CallError> for Failed {
 }
 
 /// Runs the script.
-pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: PageQuery) -> Result<Reply, Failed> {
+pub(super) async fn ask(
+    server: &Server,
+    sites: &Sites,
+    rules: &GuardRules,
+    ask: PageQuery,
+) -> Result<QueryReply, Failed> {
     let data = json!({
         "sites": sites.patterns(),
         "pass": rules.pass,
@@ -195,9 +200,9 @@ pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Page
             return Err(error.into());
         }
     };
-    let answer = Answer::read(&brought);
+    let answer = BrowserAnswer::read(&brought);
     if let Some(modal) = answer.modal {
-        return Ok(Reply::Dialog(modal));
+        return Ok(QueryReply::Dialog(modal));
     }
     if let Some(error) = answer.error {
         let words = format!("the page cannot be looked at: {}; observe again", in_our_words(&error));
@@ -205,6 +210,6 @@ pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Page
     }
     let reply = answer.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
     reply
-        .map(|reply| Reply::PageReply(Box::new(reply)))
+        .map(|reply| QueryReply::PageReply(Box::new(reply)))
         .ok_or_else(|| Failed::new("browser", "the browser's answer about the page makes no sense; observe again"))
 }

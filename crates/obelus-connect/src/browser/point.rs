@@ -8,9 +8,9 @@ use super::act::{Action, changed, permitted};
 use super::address::{digest, shown_text};
 use super::aim::{aimed, judged, note};
 use super::intent::{Intent, Planned};
-use super::page::{Failed, PageQuery, PointedElement, Reply};
+use super::page::{Failed, PageQuery, PointedElement, QueryReply};
 use super::snapshot::Element;
-use super::{Browser, Memory};
+use super::{Browser, BrowserMemory};
 
 /// The role shown to the person who is asked.
 const ROLE: &str = "point";
@@ -39,9 +39,9 @@ impl PointedElement {
 
 impl Browser {
     /// The element at a point, and the page's address.
-    async fn pointed(&self, point: (f64, f64), memory: &mut Memory) -> Result<(PointedElement, String), Failed> {
+    async fn pointed(&self, point: (f64, f64), memory: &mut BrowserMemory) -> Result<(PointedElement, String), Failed> {
         let ask = PageQuery { point: Some(point), ..PageQuery::default() };
-        let Reply::PageReply(told) = self.ask(memory, ask).await? else {
+        let QueryReply::PageReply(told) = self.ask(memory, ask).await? else {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         };
         let words = "there is nothing at this point of the page; take a point inside the picture";
@@ -56,7 +56,7 @@ impl Browser {
         &self,
         mut planned: Planned,
         point: (f64, f64),
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         let Some(here) = memory.seen.as_ref().map(|seen| seen.address.clone()) else {
             return Err(Failed::new("not_observed", "the page may have changed: observe first"));
@@ -80,7 +80,7 @@ impl Browser {
         &self,
         action: &Action<'_>,
         point: (f64, f64),
-        memory: &mut Memory,
+        memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         let (at, address) = self.pointed(point, memory).await?;
         if address != action.address {

@@ -10,7 +10,7 @@ use obelus_kernel::session::CallError;
 use obelus_runtime::Secret;
 use url::Url;
 
-use super::judge::Facts;
+use super::judge::ElementFacts;
 use super::sites::Sites;
 
 /// Shorter values would match ordinary words of a page.
@@ -18,7 +18,7 @@ const SHORTEST: usize = 4;
 
 /// A secret's source, and where it may be typed.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct SecretSource {
     /// An environment variable.
     pub(super) variable: String,
     /// The sites where it may be typed; none means the sites of the agent's file.
@@ -30,7 +30,7 @@ pub(super) struct Source {
 /// The secrets of an agent, by the model's names for them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Secrets {
-    pub(super) sources: BTreeMap<String, Source>,
+    pub(super) sources: BTreeMap<String, SecretSource>,
 }
 
 impl Secrets {
@@ -41,8 +41,8 @@ impl Secrets {
 
     /// The names of secrets that have a value and may be typed on a page.
     pub(super) fn offered(&self, page: &Url, listed: &Sites) -> Vec<String> {
-        let may = |source: &Source| source.sites.as_ref().unwrap_or(listed).allow(page);
-        let has_value = |source: &Source| Secret::from_env(&source.variable).is_some();
+        let may = |source: &SecretSource| source.sites.as_ref().unwrap_or(listed).allow(page);
+        let has_value = |source: &SecretSource| Secret::from_env(&source.variable).is_some();
         let offered = self.sources.iter().filter(|(_, source)| may(source) && has_value(source));
         offered.map(|(name, _)| format!("${name}")).collect()
     }
@@ -54,7 +54,7 @@ impl Secrets {
         &self,
         text: &str,
         page: &Url,
-        field: &Facts,
+        field: &ElementFacts,
         listed: &Sites,
     ) -> Result<Option<Secret>, CallError> {
         let Some(name) = text.strip_prefix("secret:").or_else(|| text.strip_prefix('$')) else { return Ok(None) };
@@ -137,7 +137,7 @@ mod tests {
     fn secrets() -> Secrets {
         Secret::provide("TEST_BROWSER_PASSWORD", Secret::new("hush \"4711\""));
         Secret::provide("TEST_BROWSER_PIN", Secret::new("42"));
-        let source = |variable: &str, sites: Option<&str>| Source {
+        let source = |variable: &str, sites: Option<&str>| SecretSource {
             variable: variable.to_owned(),
             sites: sites.map(|site| Sites::parse(&[site]).unwrap()),
             visible: sites.is_some(),
@@ -155,7 +155,7 @@ mod tests {
     fn a_secret_is_typed_by_name_only_on_its_site() {
         let listed = Sites::parse(&["shop.example.test"]).unwrap();
         let typed = |text: &str, page: &str| {
-            let field = Facts { hides: true, frame: page.to_owned(), ..Facts::default() };
+            let field = ElementFacts { hides: true, frame: page.to_owned(), ..ElementFacts::default() };
             let typed = secrets().typed(text, &Url::parse(page).unwrap(), &field, &listed);
             typed.map(|secret| secret.map(|secret| secret.expose().to_owned())).map_err(|error| error.code)
         };
@@ -178,14 +178,14 @@ mod tests {
     fn a_secret_goes_only_into_a_hidden_field_of_its_own_site() {
         let listed = Sites::parse(&["shop.example.test"]).unwrap();
         let (shop, bank) = ("https://shop.example.test/login", "https://bank.example.test/");
-        let code = |text: &str, page: &str, field: Facts| {
+        let code = |text: &str, page: &str, field: ElementFacts| {
             secrets().typed(text, &Url::parse(page).unwrap(), &field, &listed).err().map(|error| error.code)
         };
-        let field = |frame: &str, hides: bool, searches: bool| Facts {
+        let field = |frame: &str, hides: bool, searches: bool| ElementFacts {
             frame: frame.to_owned(),
             hides,
             searches,
-            ..Facts::default()
+            ..ElementFacts::default()
         };
         assert_eq!(code("$PASSWORD", shop, field(shop, true, false)), None);
         for (text, page, field, expected) in [

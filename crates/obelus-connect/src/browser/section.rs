@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 use obelus_runtime::Secret;
 use serde_json::{Map, Value};
 
-use super::guard::{Rules, pattern};
-use super::secrets::{Secrets, Source};
+use super::guard::{GuardRules, pattern};
+use super::secrets::{SecretSource, Secrets};
 use super::sites::Sites;
-use crate::activity::{BindingError, Fields};
+use crate::activity::{BindingError, BindingFields};
 
 /// The fields of the section.
 const KNOWN: [&str; 11] =
@@ -37,19 +37,19 @@ const LEAST: usize = 1_000;
 
 /// The section `browser` of an agent's file.
 #[derive(Clone, Debug)]
-pub struct Section {
+pub struct BrowserSection {
     pub(super) server: String,
     pub(super) sites: Sites,
     pub(super) secrets: Secrets,
     pub(super) shots: Option<PathBuf>,
     pub(super) uploads: Option<PathBuf>,
-    pub(super) rules: Rules,
+    pub(super) rules: GuardRules,
     pub(super) most: usize,
     pub(super) headed: bool,
     pub(super) arguments: Vec<String>,
 }
 
-impl Section {
+impl BrowserSection {
     /// Reads the section; relative paths begin at `base`. Nothing is started.
     ///
     /// ```
@@ -64,7 +64,7 @@ impl Section {
     /// # Ok::<(), obelus_connect::activity::BindingError>(())
     /// ```
     pub fn parse(section: &Map<String, Value>, base: &Path) -> Result<Self, BindingError> {
-        let fields = Fields::of("browser", section, &KNOWN)?;
+        let fields = BindingFields::of("browser", section, &KNOWN)?;
         let sites = fields.texts("sites")?;
         let sites = Sites::parse(&sites).map_err(|problem| fields.wrong("sites", problem))?;
         let patterns = |name: &str| -> Result<Vec<String>, BindingError> {
@@ -94,7 +94,7 @@ impl Section {
             secrets: secrets(&fields)?,
             shots: folder("shots")?,
             uploads: folder("uploads")?,
-            rules: Rules { pass: patterns("pass")?, drop: patterns("drop")?, sockets: switch("sockets")? },
+            rules: GuardRules { pass: patterns("pass")?, drop: patterns("drop")?, sockets: switch("sockets")? },
             most,
             headed: switch("headed")?,
             arguments: fields.texts("arguments")?,
@@ -112,7 +112,7 @@ impl Section {
     }
 }
 
-fn secrets(fields: &Fields<'_>) -> Result<Secrets, BindingError> {
+fn secrets(fields: &BindingFields<'_>) -> Result<Secrets, BindingError> {
     let mut secrets = Secrets::default();
     let map = match fields.get("secrets") {
         None => return Ok(secrets),
@@ -158,7 +158,7 @@ fn secrets(fields: &Fields<'_>) -> Result<Secrets, BindingError> {
         let sites = sites.map(|sites| Sites::parse(&sites).map_err(|problem| fields.wrong(&field, problem)));
         // Registers it for masking.
         drop(Secret::from_env(variable));
-        let source = Source { variable: variable.to_owned(), sites: sites.transpose()?, visible };
+        let source = SecretSource { variable: variable.to_owned(), sites: sites.transpose()?, visible };
         secrets.sources.insert(name.clone(), source);
     }
     Ok(secrets)
@@ -169,8 +169,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn parse(section: Value) -> Result<Section, BindingError> {
-        Section::parse(section.as_object().unwrap(), Path::new("/agents"))
+    fn parse(section: Value) -> Result<BrowserSection, BindingError> {
+        BrowserSection::parse(section.as_object().unwrap(), Path::new("/agents"))
     }
 
     #[test]

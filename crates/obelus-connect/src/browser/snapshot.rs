@@ -315,12 +315,12 @@ mod tests {
 
     /// A node that can be written in Playwright's notation.
     #[derive(Clone, Debug)]
-    struct Node {
+    struct SnapshotNode {
         role: &'static str,
         name: String,
         text: Option<String>,
         url: Option<String>,
-        children: Vec<Node>,
+        children: Vec<SnapshotNode>,
     }
 
     fn needs_quotes(text: &str) -> bool {
@@ -352,7 +352,13 @@ mod tests {
         }
     }
 
-    fn write(node: &Node, depth: usize, next: &mut usize, lines: &mut Vec<String>, expected: &mut Vec<Element>) {
+    fn write(
+        node: &SnapshotNode,
+        depth: usize,
+        next: &mut usize,
+        lines: &mut Vec<String>,
+        expected: &mut Vec<Element>,
+    ) {
         *next += 1;
         let id = format!("e{next}");
         let mut key = node.role.to_owned();
@@ -398,12 +404,13 @@ mod tests {
         ]
     }
 
-    fn nodes() -> impl Strategy<Value = Node> {
+    fn nodes() -> impl Strategy<Value = SnapshotNode> {
         let role = prop::sample::select(vec!["button", "link", "textbox", "generic"]);
         let leaf = (role, words(), prop::option::of(words()), prop::option::of(words()))
-            .prop_map(|(role, name, text, url)| Node { role, name, text, url, children: Vec::new() });
+            .prop_map(|(role, name, text, url)| SnapshotNode { role, name, text, url, children: Vec::new() });
         leaf.prop_recursive(4, 24, 4, |inner| {
-            (inner.clone(), prop::collection::vec(inner, 0..4)).prop_map(|(node, children)| Node { children, ..node })
+            (inner.clone(), prop::collection::vec(inner, 0..4))
+                .prop_map(|(node, children)| SnapshotNode { children, ..node })
         })
     }
 

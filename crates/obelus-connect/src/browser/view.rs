@@ -43,19 +43,19 @@ const CONTROLS: [&str; 8] =
     ["textbox", "searchbox", "combobox", "spinbutton", "checkbox", "radio", "switch", "listbox"];
 
 /// A line of the tree: its depth, and its text after the dash.
-struct Line<'a> {
+struct TreeLine<'a> {
     depth: usize,
     body: &'a str,
 }
 
-fn line(text: &str) -> Line<'_> {
+fn line(text: &str) -> TreeLine<'_> {
     let body = text.trim_start_matches(' ');
-    Line { depth: (text.len() - body.len()) / 2, body: body.strip_prefix("- ").unwrap_or(body) }
+    TreeLine { depth: (text.len() - body.len()) / 2, body: body.strip_prefix("- ").unwrap_or(body) }
 }
 
 /// The useful lines of a page.
 pub(super) fn compact(page: &str) -> String {
-    let lines: Vec<Line<'_>> = page.lines().map(line).filter(|line| !is_separator(line.body)).collect();
+    let lines: Vec<TreeLine<'_>> = page.lines().map(line).filter(|line| !is_separator(line.body)).collect();
     let mut output = String::with_capacity(page.len());
     // The depths of left-out containers around a line.
     let mut left_out: Vec<usize> = Vec::new();
@@ -115,7 +115,7 @@ fn is_closed(body: &str) -> bool {
 }
 
 /// A container without information: one without a role, or a cell or item with one thing in it.
-fn is_wrapper(this: &Line<'_>, below: &[Line<'_>]) -> bool {
+fn is_wrapper(this: &TreeLine<'_>, below: &[TreeLine<'_>]) -> bool {
     let Some(body) = this.body.strip_suffix(':') else { return false };
     let (role, states) = body.split_once(' ').unwrap_or((body, ""));
     let says_nothing = states.split_terminator(']').all(|state| {
@@ -137,7 +137,7 @@ fn is_separator(body: &str) -> bool {
 }
 
 /// Whether a text repeats the name of a control beside it or around it.
-fn repeats_a_name(lines: &[Line<'_>], at: usize) -> bool {
+fn repeats_a_name(lines: &[TreeLine<'_>], at: usize) -> bool {
     let Some(Key { role, name, text, states, .. }) = text_of(lines[at].body) else { return false };
     if !matches!(role.as_str(), "text" | "generic") || !states.is_empty() || lines[at].body.ends_with(':') {
         return false;
@@ -148,11 +148,11 @@ fn repeats_a_name(lines: &[Line<'_>], at: usize) -> bool {
         (_, None) if !name.is_empty() => name,
         _ => return false,
     };
-    let is_control = |line: &&Line<'_>| {
+    let is_control = |line: &&TreeLine<'_>| {
         let key = text_of(line.body).filter(|key| key.id.is_some() && CONTROLS.contains(&key.role.as_str()));
         key.is_some_and(|key| key.name == text)
     };
-    let says = |line: &&Line<'_>| !is_wrapper(line, &[]);
+    let says = |line: &&TreeLine<'_>| !is_wrapper(line, &[]);
     let depth = lines[at].depth;
     let holder = lines[..at].iter().rev().find(|line| line.depth < depth && says(line)).map(|line| line.body);
     let is_inside = holder.and_then(text_of).is_some_and(|key| {
@@ -174,7 +174,7 @@ fn text_of(body: &str) -> Option<Key> {
 }
 
 /// A line without states implied by its role, and with its link's address.
-fn plain(this: &Line<'_>, below: &[Line<'_>]) -> String {
+fn plain(this: &TreeLine<'_>, below: &[TreeLine<'_>]) -> String {
     let role = this.body.split([' ', ':']).next().unwrap_or_default();
     let (colon, body) = this.body.strip_suffix(':').map_or(("", this.body), |body| (":", body));
     let needs_no_id = !colon.is_empty() && STRUCTURE.contains(&role) && !body.ends_with(" [cursor=pointer]");
@@ -189,7 +189,7 @@ fn plain(this: &Line<'_>, below: &[Line<'_>]) -> String {
         true => body.strip_suffix(" [cursor=pointer]").unwrap_or(body),
         false => body,
     };
-    let own = |line: &&Line<'_>| line.depth > this.depth;
+    let own = |line: &&TreeLine<'_>| line.depth > this.depth;
     let address = below.first().filter(own).and_then(|line| line.body.strip_prefix("/url: "));
     let Some(address) = address.filter(|_| !colon.is_empty()) else { return format!("{body}{colon}") };
     let has_more = below.get(1).is_some_and(|line| own(&line));
@@ -207,12 +207,12 @@ pub(super) fn without_ids(text: &str) -> String {
 
 /// New and removed lines of a page, in any order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Changes {
+pub(super) struct LineChanges {
     pub(super) new: Vec<String>,
     pub(super) gone: Vec<String>,
 }
 
-impl Changes {
+impl LineChanges {
     /// Compares two pages.
     pub(super) fn between(before: &str, now: &str) -> Self {
         let trimmed = |page: &str| -> Vec<String> {
@@ -322,9 +322,9 @@ mod tests {
     fn opr_15_changes_are_described_and_so_is_the_absence_of_changes() {
         let before = "- button \"Add\" [ref=e1]\n- text: 0 things";
         let now = "- button \"Add\" [active] [ref=f1e1]\n- text: 1 thing\n- link \"Basket\" [ref=f1e2]";
-        let changes = Changes::between(before, now);
+        let changes = LineChanges::between(before, now);
         assert_eq!((changes.new.len(), changes.gone.len()), (2, 1));
         assert_eq!(changes.counted(), "what is shown has changed: lines that are new: 2, gone: 1");
-        assert_eq!(Changes::between(before, before).counted(), "nothing that is shown has changed");
+        assert_eq!(LineChanges::between(before, before).counted(), "nothing that is shown has changed");
     }
 }

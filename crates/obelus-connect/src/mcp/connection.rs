@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 
 use super::error::{McpError, McpErrorKind, quoted};
 use super::guarded::GuardedTransport;
-use super::handler::{Handler, Shared};
+use super::handler::{ConnectionShared, Handler};
 use super::http;
 use super::lines::{MOST_LINE, MeasuredLines};
 use super::process::Process;
@@ -52,7 +52,7 @@ pub(super) struct Listing {
 pub(super) struct Connection {
     pub(super) server: String,
     pub(super) peer: Peer<RoleClient>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ConnectionShared>,
     /// Counts messages that were too large.
     pub(super) too_long: watch::Receiver<u64>,
     pub(super) era: ProtocolEra,
@@ -96,7 +96,7 @@ impl Connection {
         let fail =
             |trouble, words: String| ConnectFailure { error: McpError::new(&spec.name, trouble, words), retry: None };
         let no_secret = |name: String| fail(McpErrorKind::NoSecret, format!("the environment has no `{name}`; set it"));
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(ConnectionShared::default());
         let handler = Handler(Arc::clone(&shared));
         let (service, process, too_long) = match &spec.reach {
             TransportSpec::Stdio(program) => {
@@ -144,7 +144,7 @@ impl Connection {
         service: RunningService<RoleClient, Handler>,
         process: Option<Process>,
         too_long: watch::Receiver<u64>,
-        shared: Arc<Shared>,
+        shared: Arc<ConnectionShared>,
     ) -> Self {
         let info = service.peer().peer_info();
         let has_handshake = info.as_ref().is_none_or(|info| info.protocol_version.has_initialize());
@@ -346,7 +346,7 @@ fn with_last_words(what: &str, last: &str) -> String {
 }
 
 /// Subscribes to changes of the tool list, in the era that requires it.
-async fn listen(peer: Peer<RoleClient>, shared: Arc<Shared>) {
+async fn listen(peer: Peer<RoleClient>, shared: Arc<ConnectionShared>) {
     let Ok(mut news) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await else { return };
     // Changes before the subscription were not announced.
     shared.mark_stale();

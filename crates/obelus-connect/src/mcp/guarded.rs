@@ -17,14 +17,14 @@ const MOST_OPEN: usize = 64;
 /// A transport with its open requests.
 pub(super) struct GuardedTransport<T> {
     inner: T,
-    open: Open,
+    open: OpenRequests,
 }
 
-type Open = Arc<Mutex<HashSet<RequestId>>>;
+type OpenRequests = Arc<Mutex<HashSet<RequestId>>>;
 
 impl<T> GuardedTransport<T> {
     pub(super) fn new(inner: T) -> Self {
-        Self { inner, open: Open::default() }
+        Self { inner, open: OpenRequests::default() }
     }
 
     /// Whether to accept a message.

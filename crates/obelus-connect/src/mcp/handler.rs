@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 const MOST_QUESTIONS: usize = 8;
 
 /// A question of a server to a person during a call.
-pub(super) struct Question {
+pub(super) struct ServerQuestion {
     pub(super) words: String,
     pub(super) schema: Value,
     /// Closed when the server withdraws the question.
@@ -25,8 +25,8 @@ pub(super) struct Question {
 
 /// The state that the connection to a server and its calls share.
 #[derive(Default)]
-pub(super) struct Shared {
-    registered: Mutex<Vec<(u64, mpsc::Sender<Question>)>>,
+pub(super) struct ConnectionShared {
+    registered: Mutex<Vec<(u64, mpsc::Sender<ServerQuestion>)>>,
     next: AtomicU64,
     /// Whether the server announced a change of the tool list.
     stale: AtomicBool,
@@ -34,10 +34,10 @@ pub(super) struct Shared {
     hears: AtomicBool,
 }
 
-impl Shared {
+impl ConnectionShared {
     /// Registers a call that can ask a person: it receives the server's questions until the seat is dropped. The
     /// protocol does not link a question to a call, so the latest call gets it.
-    pub(super) fn register_call(self: &Arc<Self>) -> (CallRegistration, mpsc::Receiver<Question>) {
+    pub(super) fn register_call(self: &Arc<Self>) -> (CallRegistration, mpsc::Receiver<ServerQuestion>) {
         let (sender, questions) = mpsc::channel(MOST_QUESTIONS);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.registered.lock().unwrap_or_else(PoisonError::into_inner).push((number, sender));
@@ -64,7 +64,7 @@ impl Shared {
         self.hears.store(hears, Ordering::Release);
     }
 
-    fn ask(&self, question: Question) -> bool {
+    fn ask(&self, question: ServerQuestion) -> bool {
         let registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
         registered.last().is_some_and(|(_, latest)| latest.try_send(question).is_ok())
     }
@@ -72,7 +72,7 @@ impl Shared {
 
 /// The registration of a call.
 pub(super) struct CallRegistration {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionShared>,
     number: u64,
 }
 
@@ -84,7 +84,7 @@ impl Drop for CallRegistration {
 }
 
 /// Handles requests of a server.
-pub(super) struct Handler(pub(super) Arc<Shared>);
+pub(super) struct Handler(pub(super) Arc<ConnectionShared>);
 
 impl ClientHandler for Handler {
     async fn create_elicitation(
@@ -96,7 +96,7 @@ impl ClientHandler for Handler {
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         };
         let (answer, answered) = oneshot::channel();
-        if !self.0.ask(Question { words, schema, answer }) {
+        if !self.0.ask(ServerQuestion { words, schema, answer }) {
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         }
         tokio::select! {

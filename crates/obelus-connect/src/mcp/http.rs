@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use self::bounded::{Bounded, Listens};
 use super::error::McpErrorKind;
 use super::oauth::Auth;
-use super::words::Words;
+use super::words::TextWithSecrets;
 use crate::web;
 
 const MOST_REDIRECTS: usize = 5;
@@ -44,7 +44,7 @@ pub(super) async fn listening(mut listens: watch::Receiver<Listens>) {
 /// Creates the transport. The error says what is missing.
 pub(super) fn http_transport(
     url: &Url,
-    headers: &[(HeaderName, Words)],
+    headers: &[(HeaderName, TextWithSecrets)],
     auth: Option<&Arc<Auth>>,
 ) -> Result<HttpTransport, (McpErrorKind, String)> {
     let mut filled = HashMap::new();

@@ -76,7 +76,7 @@ impl fmt::Display for ServerNews {
 }
 
 /// Receives notices.
-pub(super) type Listener = Arc<dyn Fn(&ServerNews) + Send + Sync>;
+pub(super) type NewsListener = Arc<dyn Fn(&ServerNews) + Send + Sync>;
 
 /// Notices and their listener.
 #[derive(Default)]
@@ -84,7 +84,7 @@ pub(super) struct NoticeSender(Mutex<Announcements>);
 
 #[derive(Default)]
 struct Announcements {
-    listener: Option<Listener>,
+    listener: Option<NewsListener>,
     /// Notices from before there was a listener.
     early: Vec<ServerNews>,
     /// The latest change of each tool, reported once.
@@ -97,7 +97,7 @@ struct Announcements {
 const MOST_EARLY: usize = 100;
 
 impl NoticeSender {
-    pub(super) fn listen(&self, listener: Listener) {
+    pub(super) fn listen(&self, listener: NewsListener) {
         let early = {
             let mut state = self.lock();
             state.listener = Some(Arc::clone(&listener));

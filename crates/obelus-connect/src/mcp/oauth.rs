@@ -34,7 +34,7 @@ use obelus_runtime::Secret;
 use reqwest::Url;
 
 pub(super) use self::challenge::Challenge;
-use self::client::Client;
+use self::client::OauthClient;
 pub(super) use self::config::AuthConfig;
 use self::config::Grant;
 use self::fetch::Fetch;
@@ -209,7 +209,7 @@ impl Auth {
             let fields =
                 [("grant_type", "refresh_token"), ("refresh_token", refresh.expose()), ("resource", &stored.resource)];
             let secret = self.config.secret()?.or_else(|| stored.client.secret.clone());
-            let client = Client { secret, ..stored.client.clone() };
+            let client = OauthClient { secret, ..stored.client.clone() };
             Ok(client.ask(&fetch, &stored.token_at, &fields).await)
         };
         let result = match asked.await {

@@ -12,7 +12,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 
 use super::error::last_words;
-use super::spec::Program;
+use super::spec::ServerProgram;
 use crate::process_group::ProcessGroup;
 
 /// How long a program has to exit after its stdin was closed, and again after SIGTERM.
@@ -36,7 +36,10 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts a program. The error says what to do.
-    pub(super) fn start(program: &Program, mut command: Command) -> Result<(Self, ChildStdout, ChildStdin), String> {
+    pub(super) fn start(
+        program: &ServerProgram,
+        mut command: Command,
+    ) -> Result<(Self, ChildStdout, ChildStdin), String> {
         let (group, pipes) = ProcessGroup::spawn(&mut command).map_err(|error| not_started(program, &error))?;
         let (end, ending) = watch::channel(false);
         let (told, ended) = watch::channel(None);
@@ -98,7 +101,7 @@ fn how(status: io::Result<ExitStatus>) -> String {
     }
 }
 
-fn not_started(program: &Program, error: &io::Error) -> String {
+fn not_started(program: &ServerProgram, error: &io::Error) -> String {
     let name = program.path.display();
     match error.kind() {
         _ if !program.cwd.is_dir() => format!("the folder {} is not there; see `cwd`", program.cwd.display()),

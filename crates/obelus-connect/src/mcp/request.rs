@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::error::{McpError, McpErrorKind, shortened};
-use super::handler::{Question, form_of};
+use super::handler::{ServerQuestion, form_of};
 
 /// How often a server may ask for input before it must return a result.
 const MOST_ROUNDS: usize = 10;
@@ -39,11 +39,11 @@ impl Elicit for Elicitor {
 }
 
 /// The remaining time of a call. It is paused while a person is asked.
-pub(super) struct Clock {
+pub(super) struct CallTimer {
     pub(super) left: Duration,
 }
 
-impl Clock {
+impl CallTimer {
     fn spent(&mut self, since: Instant) {
         self.left = self.left.saturating_sub(since.elapsed());
     }
@@ -54,7 +54,7 @@ pub(super) async fn call(
     connection: &Connection,
     mut params: CallToolRequestParams,
     elicitor: Option<&dyn Elicit>,
-    clock: &mut Clock,
+    clock: &mut CallTimer,
 ) -> Result<rmcp::model::CallToolResult, McpError> {
     for _ in 0..MOST_ROUNDS {
         match once(connection, params.clone(), elicitor, clock).await? {
@@ -77,7 +77,7 @@ async fn once(
     connection: &Connection,
     params: CallToolRequestParams,
     elicitor: Option<&dyn Elicit>,
-    clock: &mut Clock,
+    clock: &mut CallTimer,
 ) -> Result<CallToolResponse, McpError> {
     let mut registered = elicitor.map(|elicitor| (elicitor, connection.shared.register_call()));
     let mut too_long = connection.too_long.clone();
@@ -126,9 +126,10 @@ async fn or_never(asking: &mut Option<Pin<Box<dyn Future<Output = ()> + Send + '
     }
 }
 
-type RegisteredCall<'a> = (&'a dyn Elicit, (super::handler::CallRegistration, tokio::sync::mpsc::Receiver<Question>));
+type RegisteredCall<'a> =
+    (&'a dyn Elicit, (super::handler::CallRegistration, tokio::sync::mpsc::Receiver<ServerQuestion>));
 
-async fn next<'a>(registered: &mut Option<RegisteredCall<'a>>) -> (&'a dyn Elicit, Question) {
+async fn next<'a>(registered: &mut Option<RegisteredCall<'a>>) -> (&'a dyn Elicit, ServerQuestion) {
     if let Some((elicitor, (_, questions))) = registered
         && let Some(question) = questions.recv().await
     {
@@ -138,8 +139,8 @@ async fn next<'a>(registered: &mut Option<RegisteredCall<'a>>) -> (&'a dyn Elici
 }
 
 /// Asks a person a question until it is answered or withdrawn.
-async fn put(connection: &Connection, elicitor: &dyn Elicit, question: Question) {
-    let Question { words, schema, mut answer } = question;
+async fn put(connection: &Connection, elicitor: &dyn Elicit, question: ServerQuestion) {
+    let ServerQuestion { words, schema, mut answer } = question;
     let elicited = tokio::select! {
         elicited = elicitor.ask(connection.words_of(&words), schema.clone()) => elicited,
         () = answer.closed() => return,

@@ -11,7 +11,7 @@ use super::connection::{Connection, Listing};
 use super::error::{McpError, McpErrorKind};
 use super::oauth::{Auth, LogIn};
 use super::offer::ServerTools;
-use super::request::{self, Clock, Elicit};
+use super::request::{self, CallTimer, Elicit};
 use super::spec::{ProtocolEra, Spec};
 use super::tool_result::ToolResult;
 
@@ -79,7 +79,7 @@ impl Server {
         }
         let connection = self.connected().await?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let mut clock = Clock { left: self.spec.limit };
+        let mut clock = CallTimer { left: self.spec.limit };
         let result = request::call(&connection, params, elicitor, &mut clock).await;
         if matches!(&result, Err(error) if matches!(error.trouble, McpErrorKind::Lost | McpErrorKind::NoAccess)) {
             self.forget(&connection).await;

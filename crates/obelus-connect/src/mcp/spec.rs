@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
 use super::oauth::{Auth, AuthConfig};
-use super::words::Words;
-use crate::activity::{BindingError, Fields, looks_secret};
+use super::words::TextWithSecrets;
+use crate::activity::{BindingError, BindingFields, looks_secret};
 
 /// The fields of a server.
 const KNOWN: [&str; 13] = [
@@ -67,10 +67,10 @@ pub(super) struct Spec {
 /// How it is reached.
 #[derive(Debug)]
 pub(super) enum TransportSpec {
-    Stdio(Program),
+    Stdio(ServerProgram),
     Http {
         url: Url,
-        headers: Vec<(HeaderName, Words)>,
+        headers: Vec<(HeaderName, TextWithSecrets)>,
         /// None if the author provides a token.
         auth: Option<Arc<Auth>>,
     },
@@ -78,14 +78,14 @@ pub(super) enum TransportSpec {
 
 /// The program of a server.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct ServerProgram {
     /// An absolute path, or a name that is looked up in `PATH`.
     pub(super) path: PathBuf,
     args: Vec<String>,
     pub(super) cwd: PathBuf,
     /// Variables to pass on although they look like secrets.
     passed: Vec<String>,
-    set: Vec<(String, Words)>,
+    set: Vec<(String, TextWithSecrets)>,
 }
 
 impl Spec {
@@ -102,7 +102,7 @@ impl Spec {
                 type_name(spec)
             )));
         };
-        let fields = Fields::of(&binding, map, &KNOWN)?;
+        let fields = BindingFields::of(&binding, map, &KNOWN)?;
         let reach = match (fields.get("command"), fields.get("url")) {
             (Some(_), Some(_)) => {
                 return Err(whole("`command` and `url` exclude each other: keep the one to use".to_owned()));
@@ -113,7 +113,7 @@ impl Spec {
             (Some(_), None) => {
                 absent(&fields, "headers", "url")?;
                 absent(&fields, "auth", "url")?;
-                TransportSpec::Stdio(Program::parse(&fields, base)?)
+                TransportSpec::Stdio(ServerProgram::parse(&fields, base)?)
             }
             (None, Some(_)) => TransportSpec::by_http(name, &fields)?,
         };
@@ -175,7 +175,7 @@ impl Spec {
 }
 
 impl TransportSpec {
-    fn by_http(name: &str, fields: &Fields<'_>) -> Result<Self, BindingError> {
+    fn by_http(name: &str, fields: &BindingFields<'_>) -> Result<Self, BindingError> {
         absent(fields, "env", "command")?;
         absent(fields, "cwd", "command")?;
         let (url, headers, config) = (url_of(fields)?, headers_of(fields)?, AuthConfig::parse(fields)?);
@@ -188,8 +188,8 @@ impl TransportSpec {
     }
 }
 
-impl Program {
-    fn parse(fields: &Fields<'_>, base: &Path) -> Result<Self, BindingError> {
+impl ServerProgram {
+    fn parse(fields: &BindingFields<'_>, base: &Path) -> Result<Self, BindingError> {
         let words = fields.texts("command")?;
         let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
             return Err(fields.mistyped("command", "a list that begins with a program", fields.get("command")));
@@ -212,7 +212,8 @@ impl Program {
                             return Err(fields.wrong(&field, "no variable can hold a zero byte"));
                         }
                         Value::String(text) => {
-                            let words = Words::parse(text).map_err(|problem| fields.wrong(&field, problem))?;
+                            let words =
+                                TextWithSecrets::parse(text).map_err(|problem| fields.wrong(&field, problem))?;
                             set.push((name.clone(), words));
                         }
                         other => return Err(fields.mistyped(&field, "a text, or true to pass it on", Some(other))),
@@ -251,7 +252,7 @@ impl Program {
     }
 }
 
-fn absent(fields: &Fields<'_>, field: &str, goes_with: &str) -> Result<(), BindingError> {
+fn absent(fields: &BindingFields<'_>, field: &str, goes_with: &str) -> Result<(), BindingError> {
     match fields.get(field) {
         None => Ok(()),
         Some(_) => Err(fields.wrong(field, format!("it goes with `{goes_with}` only"))),
@@ -259,7 +260,7 @@ fn absent(fields: &Fields<'_>, field: &str, goes_with: &str) -> Result<(), Bindi
 }
 
 /// The address of a server. Secrets belong in headers, not in addresses.
-fn url_of(fields: &Fields<'_>) -> Result<Url, BindingError> {
+fn url_of(fields: &BindingFields<'_>) -> Result<Url, BindingError> {
     let text = fields.text("url")?.unwrap_or_default();
     let url = Url::parse(text).map_err(|error| fields.wrong("url", format!("it is no URL: {error}")))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
@@ -271,7 +272,7 @@ fn url_of(fields: &Fields<'_>) -> Result<Url, BindingError> {
     Ok(url)
 }
 
-fn headers_of(fields: &Fields<'_>) -> Result<Vec<(HeaderName, Words)>, BindingError> {
+fn headers_of(fields: &BindingFields<'_>) -> Result<Vec<(HeaderName, TextWithSecrets)>, BindingError> {
     let map = match fields.get("headers") {
         None => return Ok(Vec::new()),
         Some(Value::Object(map)) => map,
@@ -286,13 +287,13 @@ fn headers_of(fields: &Fields<'_>) -> Result<Vec<(HeaderName, Words)>, BindingEr
         if RESERVED.contains(&header.as_str()) {
             return Err(fields.wrong(&field, "this header belongs to the protocol; leave it off"));
         }
-        headers.push((header, Words::parse(text).map_err(|problem| fields.wrong(&field, problem))?));
+        headers.push((header, TextWithSecrets::parse(text).map_err(|problem| fields.wrong(&field, problem))?));
     }
     Ok(headers)
 }
 
 /// Annotations of tools: keys that begin with `x-`, what the session does with results, and the author's texts.
-fn annotations_of(fields: &Fields<'_>) -> Result<BTreeMap<String, Map<String, Value>>, BindingError> {
+fn annotations_of(fields: &BindingFields<'_>) -> Result<BTreeMap<String, Map<String, Value>>, BindingError> {
     let map = match fields.get("tools") {
         None => return Ok(BTreeMap::new()),
         Some(Value::Object(map)) => map,

@@ -4,16 +4,16 @@ use obelus_runtime::Secret;
 
 /// A text with placeholders for secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Words(Vec<Part>);
+pub(super) struct TextWithSecrets(Vec<SecretPart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum SecretPart {
     Text(String),
     /// The name of a variable.
     Secret(String),
 }
 
-impl Words {
+impl TextWithSecrets {
     /// `$NAME` is a secret; `$$` is a dollar.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
@@ -33,16 +33,16 @@ impl Words {
                 return Err("after a `$` stands the name of a variable of the environment; `$$` is a dollar".to_owned());
             }
             if !plain.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut plain)));
+                parts.push(SecretPart::Text(std::mem::take(&mut plain)));
             }
             // Registers it for masking.
             drop(Secret::from_env(name));
-            parts.push(Part::Secret(name.to_owned()));
+            parts.push(SecretPart::Secret(name.to_owned()));
             rest = &after[end..];
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            parts.push(Part::Text(plain));
+            parts.push(SecretPart::Text(plain));
         }
         Ok(Self(parts))
     }
@@ -53,8 +53,8 @@ impl Words {
         let mut has_secret = false;
         for part in &self.0 {
             match part {
-                Part::Text(plain) => text.push_str(plain),
-                Part::Secret(name) => {
+                SecretPart::Text(plain) => text.push_str(plain),
+                SecretPart::Secret(name) => {
                     let secret = Secret::from_env(name).ok_or_else(|| name.clone())?;
                     text.push_str(secret.expose());
                     has_secret = true;
@@ -88,13 +88,14 @@ mod tests {
     #[test]
     fn a_dollar_names_a_secret() {
         Secret::provide("MCP_WORDS_TOKEN", Secret::new("tok-123456"));
-        let filled = |text: &str| Words::parse(text).unwrap().filled().map(|filled| filled.expose().to_owned());
+        let filled =
+            |text: &str| TextWithSecrets::parse(text).unwrap().filled().map(|filled| filled.expose().to_owned());
         assert_eq!(filled("Bearer $MCP_WORDS_TOKEN"), Ok("Bearer tok-123456".to_owned()));
         assert_eq!(filled("$MCP_WORDS_TOKEN/$$5"), Ok("tok-123456/$5".to_owned()));
         assert_eq!(filled("plain"), Ok("plain".to_owned()));
         assert_eq!(filled(""), Ok(String::new()));
         assert_eq!(filled("$MCP_WORDS_ABSENT"), Err("MCP_WORDS_ABSENT".to_owned()));
-        assert!(Words::parse("5 $ each").unwrap_err().contains("`$$`"));
-        assert!(Words::parse("$1").is_err());
+        assert!(TextWithSecrets::parse("5 $ each").unwrap_err().contains("`$$`"));
+        assert!(TextWithSecrets::parse("$1").is_err());
     }
 }

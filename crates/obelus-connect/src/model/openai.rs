@@ -33,7 +33,7 @@ mod sse;
 mod wire;
 
 #[cfg(feature = "openai")]
-pub use access::Access;
+pub use access::ServerAccess;
 #[cfg(feature = "openai")]
 pub use client::OpenAi;
 pub use options::{DEFAULT_MODEL, OpenAiOptions, Price, Structured, Timeouts};

@@ -32,7 +32,7 @@ use obelus_runtime::{AnswerFuture, Model};
 
 use facts::{Facts, Find};
 use reads::Reads;
-use rule::{Reply, Rule};
+use rule::{PlaybookRule, RuleReply};
 use template::Templates;
 
 /// A model made of rules; the first rule that matches answers.
@@ -45,9 +45,9 @@ struct Rules {
     templates: Templates,
     /// Filters that run on every request.
     find: Vec<Find>,
-    rules: Vec<Rule>,
+    rules: Vec<PlaybookRule>,
     /// The answer if no rule matches.
-    otherwise: Option<Reply>,
+    otherwise: Option<RuleReply>,
     reads: Reads,
 }
 
@@ -98,7 +98,7 @@ impl Playbook {
     /// Reads a playbook. Patterns, conditions and templates are compiled here, so that errors are found before a rule is
     /// used. The path is used in messages only.
     pub fn parse(path: &Path, text: &str) -> Result<Self, PlaybookError> {
-        let form = form::File::read(path, text)?;
+        let form = form::PlaybookFile::read(path, text)?;
         Ok(Self(Arc::new(compile::compile(path, form)?)))
     }
 

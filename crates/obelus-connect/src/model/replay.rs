@@ -22,13 +22,13 @@ use super::last_words;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Exchange {
     #[serde(flatten)]
-    request: Request,
+    request: RequestKey,
     answer: Answer,
 }
 
 /// What identifies a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Request {
+struct RequestKey {
     /// The digest of the prompt, without times.
     prompt_digest: String,
     /// `solve` or `think`.
@@ -40,7 +40,7 @@ struct Request {
     user: Option<String>,
 }
 
-impl Request {
+impl RequestKey {
     fn of(prompt: &Prompt) -> Self {
         let (purpose, tool) = match &prompt.purpose {
             Purpose::Solve => ("solve", None),
@@ -93,7 +93,7 @@ impl Model for Recorder {
     }
 
     fn ask_streaming(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
-        let request = Request::of(&prompt);
+        let request = RequestKey::of(&prompt);
         let answer = self.inner.ask_streaming(prompt, parts);
         let file = self.file.clone();
         Box::pin(async move {
@@ -156,7 +156,7 @@ impl Replay {
     }
 
     fn answer(&self, prompt: &Prompt) -> Answer {
-        let asked = Request::of(prompt);
+        let asked = RequestKey::of(prompt);
         let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
         let place = if self.known.contains(&asked.prompt_digest) {
             unused.iter().position(|exchange| exchange.request.prompt_digest == asked.prompt_digest)
@@ -176,7 +176,7 @@ impl Model for Replay {
     }
 }
 
-impl Request {
+impl RequestKey {
     fn describe(&self) -> String {
         let what = match (&self.tool, &self.user) {
             (Some(tool), _) => format!("a call of `{tool}`"),

@@ -139,7 +139,7 @@ pub fn open(spec: &ModelSpec, base: &Path) -> Result<Arc<dyn Model>, OpenError> 
         }
         #[cfg(feature = "openai")]
         ModelSpec::OpenAi(options) => {
-            let access = super::openai::Access::from_env();
+            let access = super::openai::ServerAccess::from_env();
             Ok(Arc::new(super::openai::OpenAi::new((**options).clone(), access)))
         }
         #[cfg(not(feature = "openai"))]

@@ -239,12 +239,12 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
 
 /// The activity: parameters `state`, `goal`, `plan`, `step`, `action`, `seen`; the observation is in the slot.
 #[derive(Default)]
-pub(super) struct Record {
+pub(super) struct RecordActivity {
     /// The ids shown in each slot, while its session lives.
     shown: Mutex<Vec<(Weak<ObservationSlot>, BTreeSet<String>)>>,
 }
 
-impl Record {
+impl RecordActivity {
     /// The ids shown in this slot so far, including the current ones.
     fn ids_on(&self, slot: &Arc<ObservationSlot>) -> BTreeSet<String> {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -263,7 +263,7 @@ impl Record {
     }
 }
 
-impl Activity for Record {
+impl Activity for RecordActivity {
     fn run(&self, work: Work) -> ActivityFuture {
         let shown = work.slot.latest();
         let earlier = self.ids_on(&work.slot);

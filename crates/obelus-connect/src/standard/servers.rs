@@ -12,9 +12,9 @@ use obelus_words::{Language, fill};
 use serde_json::Value;
 
 use super::pins::{self, Pins};
-use super::{Notice, Notices, StandardConnector};
+use super::{Notice, NoticeListener, StandardConnector};
 use crate::activity::BindingError;
-use crate::browser::{Browser, OutputFolder, Section};
+use crate::browser::{Browser, BrowserSection, OutputFolder};
 use crate::mcp::Servers;
 
 /// How long servers may take to start before a notice.
@@ -31,7 +31,7 @@ pub struct SessionServers {
     /// The session's tools, with their schemas.
     given: BTreeMap<String, Value>,
     is_empty: bool,
-    notices: Option<Notices>,
+    notices: Option<NoticeListener>,
     /// The language of notices.
     language: Language,
 }
@@ -44,7 +44,7 @@ impl SessionServers {
     ) -> Result<Self, BindingError> {
         let nothing = McpSection::default();
         let mcp = spec.mcp.as_ref().unwrap_or(&nothing);
-        let section = mcp.browser.as_ref().map(|browser| Section::parse(browser, &mcp.folder)).transpose()?;
+        let section = mcp.browser.as_ref().map(|browser| BrowserSection::parse(browser, &mcp.folder)).transpose()?;
         let with_browser = section.as_ref().map(|section| section.servers(&mcp.servers)).transpose();
         let (all, outputs, missing) = match with_browser {
             Ok(None) => (mcp.servers.clone(), None, None),

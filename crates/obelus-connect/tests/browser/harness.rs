@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use obelus_connect::browser::{Browser, Class, Element, PageSnapshot, Section};
+use obelus_connect::browser::{Browser, BrowserSection, Class, Element, PageSnapshot};
 use obelus_connect::mcp::Servers;
 use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Observation, Outcome};
@@ -66,7 +66,7 @@ impl Harness {
         let servers = Servers::parse(mcp.as_object().unwrap(), &root).unwrap();
         let mut section = json!({"sites": [site.url.strip_prefix("http://").unwrap()]});
         section.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let section = Section::parse(section.as_object().unwrap(), &root).unwrap();
+        let section = BrowserSection::parse(section.as_object().unwrap(), &root).unwrap();
         let browser = Browser::new(section, &servers, shots.clone(), Some(&shots)).unwrap();
         let mut activities = Activities::new();
         browser.bind_into(&mut activities);

@@ -2,7 +2,7 @@
 //! request, as the provider does. What the model writes in the strict form reaches the portal unchanged.
 
 use obelus_connect::activity::bind;
-use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Structured};
+use obelus_connect::model::openai::{OpenAi, OpenAiOptions, ServerAccess, Structured};
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Decision, Mode, Question, Reply, TurnEnd};
 use obelus_runtime::files::AgentCatalogue;
@@ -86,7 +86,7 @@ async fn the_crm_agent_works_in_the_strict_form() {
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
     let server = Model::start(enforced).await;
     let options = OpenAiOptions { structured: Structured::Strict, retries: 0, ..OpenAiOptions::named("gpt-test") };
-    let model = OpenAi::new(options, Access::new(Some(&server.base), None));
+    let model = OpenAi::new(options, ServerAccess::new(Some(&server.base), None));
 
     let agent = Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap();
     let activities = bind(&agent.activities, &agent.folder).unwrap();

@@ -9,7 +9,7 @@ const WAYPOINT: f64 = 2.0;
 
 /// An item of a row: a box, or a waypoint of passing lines.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
+pub(super) struct MeshSlot {
     pub(super) row: usize,
     /// Its extent left and right of its centre.
     pub(super) left: f64,
@@ -41,7 +41,7 @@ pub(super) struct MeshPath {
 pub(super) struct Mesh {
     /// How many slots are boxes. They come first, in the order of the input.
     pub(super) boxes: usize,
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<MeshSlot>,
     /// The slots of each row from left to right.
     pub(super) rows: Vec<Vec<usize>>,
     pub(super) segments: Vec<MeshSegment>,
@@ -64,8 +64,8 @@ struct Bundle {
 impl Mesh {
     /// Builds the mesh. `downward` has the ends of each link, the upper first.
     pub(super) fn new(sizes: &[BoxSize], links: &[Link], downward: &[(usize, usize)], rows: &[usize]) -> Self {
-        let slots: Vec<Slot> = (sizes.iter().zip(rows))
-            .map(|(size, &row)| Slot {
+        let slots: Vec<MeshSlot> = (sizes.iter().zip(rows))
+            .map(|(size, &row)| MeshSlot {
                 row,
                 left: size.width / 2.0,
                 right: size.width / 2.0 + size.beside,
@@ -176,7 +176,7 @@ impl Mesh {
     }
 
     fn waypoint(&mut self, row: usize) -> usize {
-        self.slots.push(Slot { row, left: WAYPOINT, right: WAYPOINT, height: 0.0 });
+        self.slots.push(MeshSlot { row, left: WAYPOINT, right: WAYPOINT, height: 0.0 });
         self.above.push(Vec::new());
         self.below.push(Vec::new());
         self.slots.len() - 1

@@ -53,19 +53,19 @@ pub(super) fn route(mesh: &Mesh, links: &[Link], columns: &Columns) -> Layout {
 
 /// The vertical extent of a row.
 #[derive(Clone, Copy)]
-struct Row {
+struct RowExtent {
     top: f64,
     bottom: f64,
 }
 
-impl Row {
+impl RowExtent {
     fn middle(self) -> f64 {
         f64::midpoint(self.top, self.bottom)
     }
 }
 
 /// Stacks the rows. The space between them depends on the length of curves and the number of label lanes.
-fn stack(mesh: &Mesh, columns: &Columns, labels: &[RowLabels]) -> Vec<Row> {
+fn stack(mesh: &Mesh, columns: &Columns, labels: &[RowLabels]) -> Vec<RowExtent> {
     let mut furthest = vec![None::<f64>; mesh.rows.len()];
     for (segment, (from, to)) in mesh.segments.iter().zip(&columns.segments) {
         let far = &mut furthest[mesh.slots[segment.upper].row];
@@ -75,7 +75,7 @@ fn stack(mesh: &Mesh, columns: &Columns, labels: &[RowLabels]) -> Vec<Row> {
     (mesh.rows.iter().enumerate())
         .map(|(index, slots)| {
             let height = slots.iter().map(|&slot| mesh.slots[slot].height);
-            let row = Row { top, bottom: top + height.fold(0.0, f64::max) };
+            let row = RowExtent { top, bottom: top + height.fold(0.0, f64::max) };
             let lanes = labels.get(index).map_or(0, |labels| labels.lanes) as f64;
             let curves = match furthest[index] {
                 // Flat curves are hard to follow, and some of every line should be visible above and below its label.
@@ -90,7 +90,7 @@ fn stack(mesh: &Mesh, columns: &Columns, labels: &[RowLabels]) -> Vec<Row> {
 
 /// One segment, from top to bottom. At a waypoint, the segment on the side where the bundle is one line also draws the
 /// vertical part through the row.
-fn stretch(mesh: &Mesh, columns: &Columns, rows: &[Row], segment: usize) -> [Point; 4] {
+fn stretch(mesh: &Mesh, columns: &Columns, rows: &[RowExtent], segment: usize) -> [Point; 4] {
     let (from, to) = columns.segments[segment];
     let MeshSegment { upper, lower } = mesh.segments[segment];
     let (high, low) = (rows[mesh.slots[upper].row], rows[mesh.slots[lower].row]);
@@ -109,7 +109,7 @@ fn stretch(mesh: &Mesh, columns: &Columns, rows: &[Row], segment: usize) -> [Poi
 }
 
 /// A direct line for a link without waypoints. It may pass behind boxes.
-fn across(mesh: &Mesh, columns: &Columns, rows: &[Row], link: &Link, upward: bool) -> Vec<Point> {
+fn across(mesh: &Mesh, columns: &Columns, rows: &[RowExtent], link: &Link, upward: bool) -> Vec<Point> {
     let (upper, lower) = if upward { (link.to, link.from) } else { (link.from, link.to) };
     let (high, low) = (rows[mesh.slots[upper].row], rows[mesh.slots[lower].row]);
     let (from, to) = (columns.slots[upper], columns.slots[lower]);

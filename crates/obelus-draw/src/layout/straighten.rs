@@ -17,7 +17,7 @@ pub(super) fn straighten(mesh: &Mesh, ports: &[(f64, f64)], x: &mut [f64]) {
         follows[mesh.segments[*segment].lower] = true;
     }
     for start in (0..next.len()).filter(|&slot| !follows[slot]) {
-        let mut run = Run::at(start, 0.0, &room, x);
+        let mut run = AlignedRun::at(start, 0.0, &room, x);
         let mut slot = start;
         let mut offset = 0.0;
         while let Some(segment) = next[slot] {
@@ -25,7 +25,7 @@ pub(super) fn straighten(mesh: &Mesh, ports: &[(f64, f64)], x: &mut [f64]) {
             offset += ports[segment].0 - ports[segment].1;
             if !run.extend(slot, offset, &room, x) {
                 run.align(x);
-                run = Run::at(slot, offset, &room, x);
+                run = AlignedRun::at(slot, offset, &room, x);
             }
         }
         run.align(x);
@@ -75,14 +75,14 @@ impl Room {
 }
 
 /// Slots to be aligned, and the permitted range of their line.
-struct Run {
+struct AlignedRun {
     /// Each slot, and the offset of its centre from the line.
     slots: Vec<(usize, f64)>,
     from: f64,
     to: f64,
 }
 
-impl Run {
+impl AlignedRun {
     fn at(slot: usize, offset: f64, room: &Room, x: &[f64]) -> Self {
         let mut run = Self { slots: Vec::new(), from: f64::MIN, to: f64::MAX };
         run.extend(slot, offset, room, x);

@@ -11,7 +11,7 @@ use super::index::RuleId;
 use super::matching::{Match, present};
 use super::provenance::Place;
 use super::reason::Reason;
-use super::rules::{Policy, Rule};
+use super::rules::{Policy, PolicyRule};
 use crate::call::Call;
 use crate::origin::Origins;
 use crate::time::Time;
@@ -284,7 +284,7 @@ impl<'a> Gate<'a> {
     }
 
     /// The rules about origins that match a call.
-    fn rules_on_origins(&self, proposal: &Proposal<'_>) -> Vec<&'a Rule> {
+    fn rules_on_origins(&self, proposal: &Proposal<'_>) -> Vec<&'a PolicyRule> {
         let origins =
             |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
         let lines = match self.policy.looks_at_origins() {

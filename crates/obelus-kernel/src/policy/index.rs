@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::gate::Ruling;
 use super::matching::Match;
 use super::matching::names_of;
-use super::rules::Rule;
+use super::rules::PolicyRule;
 use crate::names::folded;
 use crate::origin::Origins;
 use crate::tool::Tool;
@@ -66,15 +66,15 @@ struct ToolRules {
     effects: BTreeMap<String, Vec<RuleId>>,
     /// Rules about the origin of any value, by their word for it.
     origins: BTreeMap<String, Vec<RuleId>>,
-    params: Params,
+    params: ParamRules,
 }
 
 /// Rules about a parameter, by the steps of its path in normalised form.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Params {
+struct ParamRules {
     plain: Vec<RuleId>,
     origins: BTreeMap<String, Vec<RuleId>>,
-    below: BTreeMap<String, Params>,
+    below: BTreeMap<String, ParamRules>,
 }
 
 /// Beyond this many results, duplicates are removed on the way.
@@ -83,7 +83,7 @@ const MANY: usize = 1_000;
 type OriginFn<'a> = &'a dyn Fn(Option<&str>) -> Origins;
 
 impl Index {
-    pub(super) fn of(allow: &[String], confirm: &[String], refuse: &[String], rules: &[Rule]) -> Self {
+    pub(super) fn of(allow: &[String], confirm: &[String], refuse: &[String], rules: &[PolicyRule]) -> Self {
         let mut index = Self {
             has_rules: !(allow.is_empty() && confirm.is_empty() && refuse.is_empty() && rules.is_empty()),
             has_allow_list: !allow.is_empty() || rules.iter().any(|rule| rule.verdict == Ruling::Allow),
@@ -183,7 +183,7 @@ impl ToolRules {
     }
 }
 
-impl Params {
+impl ParamRules {
     /// Collects rules about this value and the values below it.
     fn collect(&self, value: &Value, path: &mut String, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
         if self.below.is_empty() {

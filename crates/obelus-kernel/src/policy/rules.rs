@@ -27,7 +27,7 @@ pub struct Policy {
     /// Tools that never run.
     refuse: Vec<String>,
     /// Rules.
-    rules: Vec<Rule>,
+    rules: Vec<PolicyRule>,
     /// The rule for creations proposed after untrusted data was shown.
     #[serde(skip_serializing_if = "is_default")]
     after_reading: AfterReading,
@@ -38,8 +38,8 @@ pub struct Policy {
 
 /// One rule: matching calls get the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rule {
+#[serde(deny_unknown_fields, expecting = "struct Rule")]
+pub struct PolicyRule {
     /// Its condition.
     #[serde(rename = "match", default)]
     pub matching: Match,
@@ -69,7 +69,7 @@ struct PolicyFields {
     allow: Vec<String>,
     confirm: Vec<String>,
     refuse: Vec<String>,
-    rules: Vec<Rule>,
+    rules: Vec<PolicyRule>,
     after_reading: AfterReading,
 }
 
@@ -141,7 +141,7 @@ impl Policy {
     #[must_use]
     pub fn refusing(self, names: &[String], reason: &str) -> Self {
         let Self { allow, confirm, refuse, mut rules, after_reading, .. } = self;
-        rules.extend(names.iter().map(|name| Rule {
+        rules.extend(names.iter().map(|name| PolicyRule {
             matching: Match { tool: Some(name.clone()), ..Match::default() },
             verdict: Ruling::Refuse,
             reason: Some(reason.to_owned()),
@@ -166,13 +166,13 @@ impl Policy {
     }
 
     /// The rule, if it is about origins.
-    pub(super) fn rule_on_origins(&self, line: RuleId) -> Option<&Rule> {
+    pub(super) fn rule_on_origins(&self, line: RuleId) -> Option<&PolicyRule> {
         let RuleId::Rule(index) = line else { return None };
         self.rules.get(index).filter(|rule| rule.matching.from.is_some())
     }
 
     /// The rules, in the order of the file.
-    pub fn rules(&self) -> &[Rule] {
+    pub fn rules(&self) -> &[PolicyRule] {
         &self.rules
     }
 
@@ -291,7 +291,7 @@ mod tests {
             };
             let mut all: Vec<RuleId> = Vec::new();
             all.extend(policy.confirm.iter().position(|pattern| glob::matches(pattern, name)).map(RuleId::Confirm));
-            let holds = |rule: &Rule| rule.matching.holds(name, tool.effect, &params, &origins);
+            let holds = |rule: &PolicyRule| rule.matching.holds(name, tool.effect, &params, &origins);
             all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(RuleId::Rule));
             prop_assert_eq!(policy.rules_about(&tool, &params, &origins), all);
         }

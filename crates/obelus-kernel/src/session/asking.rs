@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Session;
 use super::ids::{JobRef, QuestionNumber, Routed};
 use super::inbox::{
-    About, AskedCall, CallDescription, Draft, NeedsPerson, Part, QuestionEnd, QuestionStatus, Terms, ValueMark,
+    About, AskedCall, CallDescription, CallPart, Draft, NeedsPerson, QuestionEnd, QuestionStatus, Terms, ValueMark,
     describe, marks,
 };
 use super::output::Task;
@@ -22,11 +22,11 @@ use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{RunsFor, StepOptions};
 
 /// A step, and the index of the call that was expanded over instances.
-type Template = (u32, usize);
+type TemplateId = (u32, usize);
 
 /// The calls of one template that are asked about together.
 #[derive(Default)]
-struct Group {
+struct QuestionGroup {
     calls: Vec<AskedCall>,
     words: Vec<String>,
     reasons: BTreeMap<String, Reason>,
@@ -62,11 +62,11 @@ impl Session {
     /// A call about to run as text, with untrusted parts marked.
     pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Value) -> CallDescription {
         let provenance = self.provenance(at);
-        let origins = |part: Part<'_>| match part {
+        let origins = |part: CallPart<'_>| match part {
             // The reasons already say that it was proposed after reading.
-            Part::Proposal => Origins::default(),
-            Part::Value(place, _) => provenance.of_place(call, place),
-            Part::Scopes => provenance.of_scopes(call),
+            CallPart::Proposal => Origins::default(),
+            CallPart::Value(place, _) => provenance.of_place(call, place),
+            CallPart::Scopes => provenance.of_scopes(call),
         };
         let is_aside = |name: &str| call.aside(name).is_some();
         CallDescription { words: describe(frozen, &is_aside, &origins), marks: marks(frozen, &is_aside, &origins) }
@@ -74,8 +74,8 @@ impl Session {
 
     /// Asks one question about the calls of one template over instances. Returns whether something was asked.
     pub(super) fn ask_about_groups(&mut self) -> bool {
-        let mut groups: BTreeMap<Template, Group> = BTreeMap::new();
-        let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
+        let mut groups: BTreeMap<TemplateId, QuestionGroup> = BTreeMap::new();
+        let mut seen: BTreeMap<String, (TemplateId, usize)> = BTreeMap::new();
         for NeedsPerson { at, described, reasons, grounded } in self.inbox.take_needs_person() {
             let Some(job) = self.scheduler.find(at).filter(|job| job.status == Status::Asking) else { continue };
             let Some(call) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { continue };
@@ -98,7 +98,7 @@ impl Session {
             }
         }
         let asked_something = !groups.is_empty();
-        for Group { calls, words, reasons } in groups.into_values() {
+        for QuestionGroup { calls, words, reasons } in groups.into_values() {
             let draft = Draft::new(About::Call, calls, words.join("\n")).because(reasons.into_values().collect());
             let number = self.ask(draft);
             self.start_preview(number);
@@ -147,12 +147,12 @@ impl Session {
     fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> CallDescription {
         let tool = call.tool().and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
-        let origins = |part: Part<'_>| match part {
-            Part::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
+        let origins = |part: CallPart<'_>| match part {
+            CallPart::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
                 Origins::default()
             }
-            Part::Value([first, ..], _) if is_own(&first.key()) => Origins::default(),
-            Part::Proposal if is_own("_tool") => Origins::default(),
+            CallPart::Value([first, ..], _) if is_own(&first.key()) => Origins::default(),
+            CallPart::Proposal if is_own("_tool") => Origins::default(),
             _ => self.transcript.shown().clone(),
         };
         CallDescription { words: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }

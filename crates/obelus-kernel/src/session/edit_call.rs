@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::decide::unfit;
 use super::ids::{JobRef, QuestionId, QuestionNumber};
-use super::inbox::{About, Change, Part, Question, describe, marks};
+use super::inbox::{About, CallPart, Change, Question, describe, marks};
 use super::input::Decision;
 use super::scheduler::Frozen;
 use super::{InvalidValue, Refused, Session};
@@ -140,10 +140,12 @@ impl Session {
         let mut edited = question.clone();
         let (call, provenance) = (self.scheduler.call(at), self.provenance(at));
         let before = Arc::clone(&question.calls[index].call);
-        let origins = |part: Part<'_>| match part {
-            Part::Value(place, value) if value_at(&before, place) == Some(value) => provenance.of_place(call, place),
-            Part::Value(..) | Part::Proposal => Origins::default(),
-            Part::Scopes => provenance.of_scopes(call),
+        let origins = |part: CallPart<'_>| match part {
+            CallPart::Value(place, value) if value_at(&before, place) == Some(value) => {
+                provenance.of_place(call, place)
+            }
+            CallPart::Value(..) | CallPart::Proposal => Origins::default(),
+            CallPart::Scopes => provenance.of_scopes(call),
         };
         let is_aside = |name: &str| call.aside(name).is_some();
         edited.description = describe(&frozen.call, &is_aside, &origins);

@@ -6,7 +6,7 @@ use super::ids::{QuestionId, RequestNumber, Routed};
 use super::inbox::{About, Question, SessionReason};
 use super::input::{CallError, Input};
 use super::output::{Reply, Task, TurnEnd};
-use super::pending_words::Words;
+use super::pending_words::PendingMessage;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
 use super::turn::Phase;
@@ -19,7 +19,7 @@ use obelus_notebook::plan::StepOptions;
 
 impl Session {
     /// Begins a turn, with the user's message if there is one.
-    pub(super) fn begin(&mut self, mut words: Option<Words>) {
+    pub(super) fn begin(&mut self, mut words: Option<PendingMessage>) {
         if !self.constants.persistent && self.turn.phase() == Phase::Rested(TurnEnd::Output) {
             self.forget_state();
         }
@@ -71,7 +71,7 @@ impl Session {
             return;
         }
         let pictures = std::mem::take(&mut self.words.attached);
-        let words = Words { text, only_question: self.only_question(), pictures };
+        let words = PendingMessage { text, only_question: self.only_question(), pictures };
         match self.turn.is_at_rest() {
             true => self.begin(Some(words)),
             false => self.words.queue.push_back(words),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Session;
 use super::ids::JobRef;
 use super::input::CallError;
-use super::memory::Failure;
+use super::memory::CallFailure;
 use crate::call::freeze::frozen_call;
 use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
@@ -25,13 +25,13 @@ impl Session {
     }
 
     /// The same for a result that could not be written where the call says.
-    pub(super) fn failure_of_result(&mut self, at: JobRef, failure: Failure) -> Failure {
+    pub(super) fn failure_of_result(&mut self, at: JobRef, failure: CallFailure) -> CallFailure {
         if !self.has_effect(at) {
             return failure;
         }
         match failure {
-            Failure::Structural(fault) => Failure::NotKept(fault.rule, self.not_kept(at, &fault.words())),
-            Failure::Rule(rule, text) => Failure::NotKept(rule, self.not_kept(at, &text)),
+            CallFailure::Structural(fault) => CallFailure::NotKept(fault.rule, self.not_kept(at, &fault.words())),
+            CallFailure::Rule(rule, text) => CallFailure::NotKept(rule, self.not_kept(at, &text)),
             other => other,
         }
     }

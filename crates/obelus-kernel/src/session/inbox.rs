@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
-pub(super) use describe::{Part, describe, marks};
+pub(super) use describe::{CallPart, describe, marks};
 pub use describe::{ValueMark, quoted_value};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer};
 pub use elicitation_form::ElicitationForm;

@@ -26,7 +26,7 @@ use crate::path::Path;
 use crate::time::Time;
 use obelus_notebook::grounding::GroundIndex;
 pub(super) use observations::{DigestPlace, mentions};
-pub(super) use results::{Author, Failure, ReadMessages, Written};
+pub(super) use results::{Author, CallFailure, ReadMessages, Written};
 
 /// The context of a session, and the caches for writing to it.
 pub(super) struct Memory {

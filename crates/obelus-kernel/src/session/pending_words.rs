@@ -7,7 +7,7 @@ use super::ids::QuestionId;
 use obelus_notebook::picture::Picture;
 
 /// A message of the user.
-pub(super) struct Words {
+pub(super) struct PendingMessage {
     pub(super) text: String,
     /// The only open question at that time, if there was exactly one.
     pub(super) only_question: Option<QuestionId>,
@@ -19,7 +19,7 @@ pub(super) struct Words {
 #[derive(Default)]
 pub(super) struct PendingWords {
     /// Messages that came during the turn.
-    pub(super) queue: VecDeque<Words>,
+    pub(super) queue: VecDeque<PendingMessage>,
     /// Pictures for the next message.
     pub(super) attached: Vec<Picture>,
 }

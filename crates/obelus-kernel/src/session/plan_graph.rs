@@ -9,7 +9,7 @@ use super::Session;
 use super::ids::JobRef;
 use super::inbox::About;
 use super::output::{CallReport, CallStatus};
-use super::scheduler::Step;
+use super::scheduler::ActiveStep;
 use crate::call::{Call, StepOptions};
 use crate::path::Path;
 use obelus_notebook::call_fields::CallFields as _;
@@ -68,7 +68,7 @@ pub(super) struct ProposedStep {
 }
 
 impl ProposedStep {
-    pub(super) fn of(number: u32, step: &Step) -> Self {
+    pub(super) fn of(number: u32, step: &ActiveStep) -> Self {
         let keeps_results = step.calls.iter().any(|call| call.keeps_by_default);
         Self {
             number,

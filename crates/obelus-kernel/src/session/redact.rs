@@ -14,7 +14,7 @@ use super::inbox::Question;
 use super::output::CallReport;
 use super::prompt::Prompt;
 use super::report_error::ReportError;
-use super::scheduler::{Job, Step, with_instance};
+use super::scheduler::{ActiveStep, Job, with_instance};
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::origin::Origins;
@@ -168,7 +168,7 @@ impl Session {
     }
 }
 
-impl Step {
+impl ActiveStep {
     /// The reports of calls as proposed, with references unresolved.
     pub(super) fn report_plainly(&self, number: u32) -> Vec<CallReport> {
         let plainly = |(report, job): (CallReport, &Job)| {

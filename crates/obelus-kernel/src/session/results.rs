@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ids::{JobRef, LocalCall};
 use super::input::{CallError, Input, Outcome};
-use super::memory::{Author, Failure, Memory, ReadMessages, Written};
+use super::memory::{Author, CallFailure, Memory, ReadMessages, Written};
 use super::report_error::ReportError;
 use super::scheduler::{Job, Status};
 use super::settings::Settings;
@@ -133,7 +133,7 @@ impl Session {
         read.values().find_map(|value| bad_result(tool, value))
     }
 
-    fn write_outcome(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) -> Result<Written, Failure> {
+    fn write_outcome(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) -> Result<Written, CallFailure> {
         let author = author(self.scheduler.job(at), call);
         let failed = |memory: &mut Memory, error: CallError| {
             let own = &self.settings.origin_of_error(call);
@@ -144,11 +144,11 @@ impl Session {
             Outcome::Value(Value::Array(rows)) if call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) => {
                 memory.write_instances(&author, rows, self.settings.guards_names)
             }
-            Outcome::Value(value) => memory.write_value(&author, value, None).map_err(Failure::Structural),
+            Outcome::Value(value) => memory.write_value(&author, value, None).map_err(CallFailure::Structural),
             Outcome::Messages(messages) => {
                 let read = ReadMessages::read(&author, messages)?;
                 let author = Author { mints: true, ..author };
-                memory.write_messages(&author, read).map_err(Failure::Structural)
+                memory.write_messages(&author, read).map_err(CallFailure::Structural)
             }
             Outcome::Error(error) => failed(memory, error),
             Outcome::Lost { message } => failed(memory, CallError::new("lost", message)),
@@ -194,15 +194,15 @@ impl Session {
         let (instance, made_of) = (job.instance.as_deref(), &job.origins);
         let author = Author { call: &call, instance, edited: None, made_of, own: Origins::NONE, mints: false };
         let written = match breach {
-            Some(breach) => Err(Failure::Structural(breach.into_fault(Rule::Call3).at("_output"))),
+            Some(breach) => Err(CallFailure::Structural(breach.into_fault(Rule::Call3).at("_output"))),
             // A result without a path is for this step only.
             None if call.output_path.is_none() => Ok(None),
-            None => self.memory.write_value(&author, output, chosen).map_err(Failure::Structural),
+            None => self.memory.write_value(&author, output, chosen).map_err(CallFailure::Structural),
         };
         self.end_with(at, written);
     }
 
-    fn end_with(&mut self, at: JobRef, written: Result<Written, Failure>) {
+    fn end_with(&mut self, at: JobRef, written: Result<Written, CallFailure>) {
         self.turn.note_movement();
         match written {
             Ok(written) => {
@@ -212,13 +212,13 @@ impl Session {
                 self.turn.note_success(|| self.scheduler.identity(at));
                 self.close(at, Status::Done);
             }
-            Err(Failure::Structural(fault)) => self.fail_by(at, &fault),
-            Err(Failure::Runtime(error)) => self.fail_with(at, &error),
-            Err(Failure::Rule(rule, text)) => {
+            Err(CallFailure::Structural(fault)) => self.fail_by(at, &fault),
+            Err(CallFailure::Runtime(error)) => self.fail_with(at, &error),
+            Err(CallFailure::Rule(rule, text)) => {
                 self.record_error(at, ReportError::by(rule, text), true);
                 self.close(at, Status::Failed);
             }
-            Err(Failure::NotKept(rule, CallError { code, message, .. })) => {
+            Err(CallFailure::NotKept(rule, CallError { code, message, .. })) => {
                 let error = ReportError { rule: Some(rule), ..ReportError::new(code, message) };
                 self.record_error(at, error, true);
                 self.close(at, Status::Failed);

@@ -27,7 +27,7 @@ pub(super) use early::Claimed;
 use early::EarlyCalls;
 pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
 use step::ValueState;
-pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
+pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger, with_instance};
 
 /// The active calls.
 #[derive(Default)]
@@ -73,7 +73,7 @@ pub(super) struct Counters {
 
 impl Scheduler {
     /// Adds a step; returns its number.
-    pub(super) fn add(&mut self, step: Step) -> u32 {
+    pub(super) fn add(&mut self, step: ActiveStep) -> u32 {
         let number = self.next_step;
         self.next_step += 1;
         self.changed.extend((0..step.jobs.len()).map(|job| JobRef::new(number, job)));
@@ -86,21 +86,21 @@ impl Scheduler {
         self.next_step
     }
 
-    pub(super) fn step(&self, number: u32) -> Option<&Step> {
+    pub(super) fn step(&self, number: u32) -> Option<&ActiveStep> {
         self.steps.get(number)
     }
 
     /// The step of an active job.
-    pub(super) fn step_of(&self, at: JobRef) -> &Step {
+    pub(super) fn step_of(&self, at: JobRef) -> &ActiveStep {
         &self.steps[at.step]
     }
 
-    pub(super) fn step_mut(&mut self, number: u32) -> Option<&mut Step> {
+    pub(super) fn step_mut(&mut self, number: u32) -> Option<&mut ActiveStep> {
         self.steps.get_mut(number)
     }
 
     /// The active steps, by number.
-    pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &Step)> {
+    pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &ActiveStep)> {
         self.steps.iter()
     }
 
@@ -395,8 +395,8 @@ impl Scheduler {
     }
 
     /// Removes the steps whose jobs have all ended.
-    pub(super) fn take_ended(&mut self) -> Vec<(u32, Step)> {
-        let is_over = |step: &Step| step.open == 0 && !step.has_running();
+    pub(super) fn take_ended(&mut self) -> Vec<(u32, ActiveStep)> {
+        let is_over = |step: &ActiveStep| step.open == 0 && !step.has_running();
         let ended: Vec<u32> = self.steps.iter().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
         ended.into_iter().filter_map(|number| Some((number, self.steps.remove(number)?))).collect()
     }

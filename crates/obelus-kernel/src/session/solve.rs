@@ -9,7 +9,7 @@ use super::ids::JobRef;
 use super::input::{Answer, CallError};
 use super::output::{Task, TurnEnd};
 use super::results::chosen_output;
-use super::scheduler::{Status, Step, Trigger};
+use super::scheduler::{ActiveStep, Status, Trigger};
 use super::settings::{Approval, FollowUp};
 use super::turn::Phase;
 use super::{Session, error_data};
@@ -183,7 +183,7 @@ impl Session {
             Trigger::Graph => self.graph.as_ref().map(|run| run.proposer(context)).unwrap_or_default(),
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
-        let (mut step, faults) = Step::new(calls, manner, literal, context);
+        let (mut step, faults) = ActiveStep::new(calls, manner, literal, context);
         if let Trigger::Approved { by_person, before_reading } = trigger {
             (step.is_by_person, step.before_reading) = (by_person, before_reading);
         }
@@ -261,7 +261,7 @@ impl Session {
     }
 
     /// The fault of a model call, if any.
-    fn model_call_fault(&self, step: &Step, job: usize, trigger: Trigger) -> Option<Fault> {
+    fn model_call_fault(&self, step: &ActiveStep, job: usize, trigger: Trigger) -> Option<Fault> {
         // For approved calls, the model is asked for results when their turn comes.
         let Trigger::Eager { first } = trigger else { return None };
         let call = step.call(job);

@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::output::{CallReport, CallStatus};
 use super::plan_graph::ProposedStep;
 use super::report_error::ReportError;
-use super::scheduler::Step;
+use super::scheduler::ActiveStep;
 use crate::origin::Origins;
 pub use entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 use history::History;
@@ -230,7 +230,7 @@ impl Transcript {
     }
 
     /// Adds an ended step.
-    pub(super) fn add_ended(&mut self, number: u32, step: &Step, plainly: bool) {
+    pub(super) fn add_ended(&mut self, number: u32, step: &ActiveStep, plainly: bool) {
         step.jobs.iter().for_each(|job| self.record.history_origins.join(&job.origins));
         if plainly {
             self.record.ended_as_proposed.extend(step.report_plainly(number));

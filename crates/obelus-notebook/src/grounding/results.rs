@@ -12,7 +12,7 @@ use crate::origin::Origin;
 use crate::tool::{Effect, NameSource, Tool};
 
 /// A row of a result.
-struct Row {
+struct ResultRow {
     id: String,
     /// Whether the id itself is trusted.
     is_trusted: bool,
@@ -25,7 +25,8 @@ impl Grounding<'_> {
     /// of the user, and at least one of them matches this row's name better than any other row's.
     pub(super) fn named_row(&self, value: &Value, names: &NameSource<'_>) -> Option<Evidence> {
         let wanted = id(value)?;
-        let (own, others): (Vec<Row>, Vec<Row>) = self.rows(names).into_iter().partition(|row| row.id == wanted);
+        let (own, others): (Vec<ResultRow>, Vec<ResultRow>) =
+            self.rows(names).into_iter().partition(|row| row.id == wanted);
         let others: Vec<&str> =
             others.iter().flat_map(|row| &row.parts).flat_map(|part| words(part).map(|(_, word)| word)).collect();
         let parts = || own.iter().filter(|row| row.is_trusted).flat_map(|row| &row.parts);
@@ -66,7 +67,7 @@ impl Grounding<'_> {
     }
 
     /// The rows in results of tools whose id the parameter's value may be.
-    fn rows(&self, names: &NameSource<'_>) -> Vec<Row> {
+    fn rows(&self, names: &NameSource<'_>) -> Vec<ResultRow> {
         let mut rows = Vec::new();
         for message in self.context.latest() {
             let Some((data, tool, result)) = self.result_of(message) else { continue };
@@ -107,7 +108,7 @@ fn find_rows(
     value: &Value,
     names: &NameSource<'_>,
     is_trusted: &dyn Fn(&str) -> bool,
-    rows: &mut Vec<Row>,
+    rows: &mut Vec<ResultRow>,
 ) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| find_rows(path, item, names, is_trusted, rows)),
@@ -115,7 +116,7 @@ fn find_rows(
             if let Some(id) = fields.get(names.id).and_then(id) {
                 let part = |field: &&str| fields.get(*field).and_then(Value::as_str).map(folded);
                 let parts = names.name.iter().filter_map(part).collect();
-                rows.push(Row { id, is_trusted: is_trusted(&below(path, names.id)), parts });
+                rows.push(ResultRow { id, is_trusted: is_trusted(&below(path, names.id)), parts });
             }
             fields.iter().for_each(|(name, inner)| find_rows(&below(path, name), inner, names, is_trusted, rows));
         }

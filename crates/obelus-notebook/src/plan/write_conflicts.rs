@@ -33,7 +33,12 @@ pub(super) fn write_conflicts(check: &Check) -> Vec<Warning> {
 }
 
 /// Warns of pairs of calls in undefined order, one of which replaces a value and the other writes into it.
-fn conflicts_below(check: &Check, branches: &Branches, writers: &Writers<'_>, budget: &mut usize) -> Vec<Warning> {
+fn conflicts_below(
+    check: &Check,
+    branches: &Branches,
+    writers: &WritersByPath<'_>,
+    budget: &mut usize,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (path, calls) in writers {
         for depth in 0..path.segments.len() {
@@ -67,10 +72,10 @@ fn share_an_instance(one: &RunsFor, other: &RunsFor) -> bool {
 }
 
 /// The calls that replace the value at each path, by wave.
-type Writers<'a> = BTreeMap<&'a Arc<Path>, Vec<usize>>;
+type WritersByPath<'a> = BTreeMap<&'a Arc<Path>, Vec<usize>>;
 
-fn writers(check: &Check) -> Writers<'_> {
-    let mut writers = Writers::new();
+fn writers(check: &Check) -> WritersByPath<'_> {
+    let mut writers = WritersByPath::new();
     for &index in check.waves.iter().flatten() {
         let call = &check.calls[index];
         // Push and concat do not replace values.

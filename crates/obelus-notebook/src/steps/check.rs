@@ -1,6 +1,6 @@
 //! Checks a graph of steps.
 
-use super::{CallNode, FaultyNode, Next, NodeForm, RequestNode, StartAt, StepNode, Steps, Words};
+use super::{CallNode, FaultyNode, Next, NodeForm, RequestNode, StartAt, StepNode, StepText, Steps};
 use crate::expr::{Expr, OutputPath};
 
 const END_WITH_NEXT: &str = "an end has no `next`";
@@ -192,12 +192,12 @@ impl CallNode {
     }
 }
 
-impl Words {
+impl StepText {
     fn check(&self, fault: &mut impl FnMut(String)) {
         let wrong = match self {
-            Words::Text(text) if text.starts_with('†') => Expr::parse(text).err().map(|error| error.text),
-            Words::Text(_) => None,
-            Words::Made { jq } => jq.compiled().err(),
+            StepText::Text(text) if text.starts_with('†') => Expr::parse(text).err().map(|error| error.text),
+            StepText::Text(_) => None,
+            StepText::Made { jq } => jq.compiled().err(),
         };
         if let Some(error) = wrong {
             fault(format!("words: {error}"));

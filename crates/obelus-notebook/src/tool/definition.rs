@@ -70,10 +70,10 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
     })
 }
 
-type Fields = Map<String, Value>;
+type DefinitionFields = Map<String, Value>;
 
 /// The definition as an object, and its properties; an error if it is not a valid tool of this name.
-fn parts_of<'a>(name: &str, schema: &'a Value) -> Result<(&'a Fields, Fields), Fault> {
+fn parts_of<'a>(name: &str, schema: &'a Value) -> Result<(&'a DefinitionFields, DefinitionFields), Fault> {
     let Value::Object(definition) = schema else {
         return Err(wrong(format!("a tool is a JSON Schema object, not {}", type_name(schema))));
     };

@@ -14,7 +14,7 @@ use crate::store::InputId;
 use super::waiters::Waiter;
 
 /// A command.
-pub(crate) enum Command {
+pub(crate) enum ActorCommand {
     /// Give the session an input.
     Tell(Box<InputCommand>),
     /// Store a picture for the next message.
@@ -62,7 +62,7 @@ impl InputCommand {
     }
 }
 
-impl Command {
+impl ActorCommand {
     /// Refuses the command. `Inspect` and `Attach` are answered by closing the channel.
     pub(crate) fn refuse(self, refused: &Refused) {
         match self {

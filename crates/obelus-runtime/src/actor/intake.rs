@@ -6,7 +6,7 @@ use std::sync::Arc;
 use obelus_kernel::session::{Input, Refused, Start, Task};
 use obelus_kernel::{Effect, Time};
 
-use super::{Actor, DAMAGED, EventBody, Failure, ID_REUSED, MOST_AT_ONCE, RETRY};
+use super::{Actor, DAMAGED, EventBody, ID_REUSED, MOST_AT_ONCE, RETRY, WriteFailure};
 use crate::restore::{InputEffects, SessionFactory, advance, restore};
 use crate::store::{CheckpointData, InputId, Record, SessionLock, Store, StoreError};
 
@@ -244,7 +244,7 @@ impl Actor {
         if is_stuck || is_final {
             self.failures += 1;
             let pause = (RETRY[0] * self.failures).min(RETRY[1]);
-            self.failure = Some(Failure { refused: refused.clone(), pause, is_final });
+            self.failure = Some(WriteFailure { refused: refused.clone(), pause, is_final });
             self.tell_failure(&refused);
         }
         if is_lost || is_final { Err(refused) } else { Ok(()) }

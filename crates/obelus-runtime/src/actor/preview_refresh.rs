@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use obelus_kernel::session::{Change, Outcome, QuestionId, Refused, Start};
 
-use super::Command;
+use super::ActorCommand;
 use crate::activity::{Activities, Work};
 use crate::elicitor::Elicitor;
 use crate::handle::SessionHandle;
@@ -19,7 +19,7 @@ impl SessionHandle {
         if looks.is_empty() {
             return Ok(None);
         }
-        let activities = self.ask(|answer| Command::Activities { answer }).await?;
+        let activities = self.ask(|answer| ActorCommand::Activities { answer }).await?;
         let mut found = Vec::new();
         for (index, start) in looks {
             let Some(result) = read(&activities, start).await else { continue };

@@ -13,7 +13,7 @@ use crate::words::Language;
 const FEW: usize = 8;
 
 /// Where reports go.
-pub(crate) struct Report {
+pub(crate) struct Reporter {
     pub(crate) feed: Arc<Feed>,
     /// The files for people beside the journal.
     pub(crate) files: Option<Box<SessionFiles>>,
@@ -24,7 +24,7 @@ pub(crate) struct Report {
     is_behind: bool,
 }
 
-impl Report {
+impl Reporter {
     pub(crate) fn new(feed: Arc<Feed>, files: Option<SessionFiles>, language: Option<&str>) -> Self {
         let language = Language::named(language);
         Self { feed, files: files.map(Box::new), language, open: BTreeSet::new(), is_behind: false }

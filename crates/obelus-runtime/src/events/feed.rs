@@ -13,7 +13,7 @@ use crate::host::NewsSender;
 
 /// The latest events of one session. Their number is limited: a slow reader is told that it missed some.
 pub(crate) struct Feed {
-    inner: Mutex<Inner>,
+    inner: Mutex<FeedState>,
     news: Notify,
     subscribers: AtomicUsize,
     /// Whether events are kept: since the first subscription. Earlier ones are in the journal.
@@ -26,7 +26,7 @@ pub(crate) struct Feed {
 }
 
 #[derive(Default)]
-struct Inner {
+struct FeedState {
     events: VecDeque<Arc<SessionEvent>>,
     /// The number of events dropped before the first one kept.
     dropped: u64,
@@ -63,7 +63,7 @@ impl Feed {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, FeedState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

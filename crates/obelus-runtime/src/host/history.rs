@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{HostError, Inner};
+use super::{HostError, HostShared};
 use crate::events::{EventBody, EventNumber, SessionEvent};
 use crate::restore::{RecordEffects, Replica, count_replayed};
 use crate::spec::SessionSpec;
@@ -25,7 +25,7 @@ const MOST_EVENTS: usize = 50_000;
 /// How long a history is remembered after its last use.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
 
-impl Inner {
+impl HostShared {
     /// The events of a session between two numbers, without transient ones.
     pub(crate) fn history(
         &self,
@@ -41,14 +41,14 @@ impl Inner {
         // Whoever asks for the same history waits here, instead of replaying it too.
         let mut remembered = lock(&place);
         let is_new = remembered.is_none();
-        let usable = |history: &History| history.first <= first && history.genesis == genesis;
+        let usable = |history: &EventHistory| history.first <= first && history.genesis == genesis;
         let mut history = match remembered.take().filter(usable).filter(|history| history.is_in(store, id)) {
             Some(history) => history,
             None => {
                 let spec = super::rules::with_present_bindings(SessionSpec::from_genesis(genesis.clone())?);
                 let connections = self.options.connector.resume(&spec, None)?;
                 let factory = super::open::session_factory(id, &spec, &connections);
-                History::beginning(genesis, Replica::restore(store, id, &factory, Some(first))?, first)
+                EventHistory::beginning(genesis, Replica::restore(store, id, &factory, Some(first))?, first)
             }
         };
         // A past that this version replays differently is not shown (DUR-12), and the history not remembered.
@@ -62,15 +62,15 @@ impl Inner {
 }
 
 /// The place of a remembered history.
-type Place = Arc<Mutex<Option<History>>>;
+type HistorySlot = Arc<Mutex<Option<EventHistory>>>;
 
 /// The latest histories, the most recent last.
 #[derive(Default)]
-pub(super) struct Histories(Mutex<VecDeque<(String, Place)>>);
+pub(super) struct Histories(Mutex<VecDeque<(String, HistorySlot)>>);
 
 impl Histories {
     /// The place of a session's history, which may be empty.
-    fn place(&self, id: &str) -> Place {
+    fn place(&self, id: &str) -> HistorySlot {
         let mut places = lock(&self.0);
         let known = places.iter().position(|(name, _)| name == id).and_then(|index| places.remove(index));
         let (_, place) = known.unwrap_or_default();
@@ -83,7 +83,7 @@ impl Histories {
 }
 
 /// Empties a place when it was not used for a while. Returns false outside of a runtime: then nothing may be remembered.
-fn forget_later(place: &Place) -> bool {
+fn forget_later(place: &HistorySlot) -> bool {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return false };
     let place = Arc::downgrade(place);
     runtime.spawn(async move {
@@ -106,7 +106,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The events of a session after a record, and the session after the last one.
-struct History {
+struct EventHistory {
     /// Identifies the session: another one of the same name has another key.
     genesis: Value,
     /// The record after which it begins.
@@ -118,7 +118,7 @@ struct History {
     used: Instant,
 }
 
-impl History {
+impl EventHistory {
     fn beginning(genesis: Value, session: Replica, first: u64) -> Self {
         Self { genesis, first, session, last: (first, None), events: Vec::new(), used: Instant::now() }
     }

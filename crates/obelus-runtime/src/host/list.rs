@@ -2,12 +2,12 @@
 
 use obelus_kernel::session::Question;
 
-use super::{HostError, Inner};
+use super::{HostError, HostShared};
 use crate::spec::SessionSpec;
 use crate::store::CheckpointData;
 use crate::summary::SessionSummary;
 
-impl Inner {
+impl HostShared {
     /// The stored summary of a session. If there is none, as in stores of older versions, it is made, and stored for
     /// the next time if the session rests.
     pub(super) fn summary(&self, id: &str) -> Result<SessionSummary, HostError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::{Host, Inner};
+use super::{Host, HostShared};
 use crate::events::SessionEvent;
 
 /// The number of events queued for a watcher. A slower one misses some.
@@ -85,7 +85,7 @@ impl Host {
     }
 }
 
-impl Inner {
+impl HostShared {
     pub(super) fn notify_created(&self, id: &str) {
         self.news.tell(HostNews::Made { session: id.into() });
     }

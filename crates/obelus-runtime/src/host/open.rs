@@ -9,7 +9,7 @@ use obelus_kernel::session::{Input, Refused, Session, Start, Task};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::{HostError, Inner, Reopened, RulesChange, Slot, rules};
+use super::{HostError, HostShared, Reopened, RulesChange, Slot, rules};
 use crate::activity::Work;
 use crate::actor::{Actor, ActorStart, End, Journal};
 use crate::connector::Connections;
@@ -47,7 +47,7 @@ impl Opened {
     }
 }
 
-impl Inner {
+impl HostShared {
     pub(super) async fn create_temporary(
         self: &Arc<Self>,
         id: &str,
@@ -356,10 +356,10 @@ impl Inner {
 }
 
 /// Counts a stored session as in memory, until its actor has ended or panicked.
-struct InMemory(Weak<Inner>);
+struct InMemory(Weak<HostShared>);
 
 impl InMemory {
-    fn counted(host: &Arc<Inner>) -> Self {
+    fn counted(host: &Arc<HostShared>) -> Self {
         host.live.fetch_add(1, Ordering::Relaxed);
         Self(Arc::downgrade(host))
     }
@@ -398,7 +398,7 @@ async fn start_temporary(mut actor: Actor, slot: Weak<Slot>, over: watch::Sender
 }
 
 /// Opens an unloaded session when its questions expire or people are to be reminded.
-async fn wake_at(due: Time, id: String, host: Weak<Inner>) {
+async fn wake_at(due: Time, id: String, host: Weak<HostShared>) {
     let Some(clock) = host.upgrade().map(|host| host.options.clock) else { return };
     let wait = u64::try_from(due.0.saturating_sub(clock().0)).unwrap_or(0);
     tokio::time::sleep(std::time::Duration::from_millis(wait)).await;

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::{HostError, Slot};
 use crate::activity::Activities;
-use crate::actor::{Command, InputCommand, ended_refusal};
+use crate::actor::{ActorCommand, InputCommand, ended_refusal};
 use crate::agent::Agent;
 use crate::bundled::is_folder;
 use crate::spec::SessionSpec;
@@ -110,7 +110,7 @@ fn today(spec: &SessionSpec) -> Result<Result<Option<CurrentFile>, PathBuf>, Hos
 /// Gives the input to a session that was just opened.
 pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
     let (answer, answered) = oneshot::channel();
-    slot.send_live(Command::Tell(Box::new(InputCommand { input, id: None, is_first: true, answer })))?;
+    slot.send_live(ActorCommand::Tell(Box::new(InputCommand { input, id: None, is_first: true, answer })))?;
     answered.await.map_err(|_| ended_refusal())??;
     Ok(())
 }

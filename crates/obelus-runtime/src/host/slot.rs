@@ -6,20 +6,20 @@ use obelus_kernel::session::Refused;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::{HostError, Inner, RulesChange};
-use crate::actor::{Attached, Command, ended_refusal};
+use super::{HostError, HostShared, RulesChange};
+use crate::actor::{ActorCommand, Attached, ended_refusal};
 use crate::events::{EventNumber, Feed, SessionEvent};
 
 /// The slot of one session. Handles hold it; the actor comes and goes.
 pub(crate) struct Slot {
     id: String,
-    host: Weak<Inner>,
+    host: Weak<HostShared>,
     feed: Arc<Feed>,
     /// Pictures for the next message.
     attached: Arc<Attached>,
     /// Whether the session is stored.
     is_kept: bool,
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
     /// Locked while the session is created or restored.
     pub(super) opening: tokio::sync::Mutex<()>,
 }
@@ -34,9 +34,9 @@ pub struct Reopened {
 }
 
 #[derive(Default)]
-struct State {
+struct SlotState {
     /// The actor's channel, if there is an actor.
-    sender: Option<mpsc::UnboundedSender<Command>>,
+    sender: Option<mpsc::UnboundedSender<ActorCommand>>,
     /// Changes when the actor has ended.
     ended: Option<watch::Receiver<bool>>,
     reopened: Reopened,
@@ -46,16 +46,16 @@ struct State {
 
 impl Slot {
     /// For a stored session.
-    pub(super) fn kept(id: &str, host: &Arc<Inner>) -> Self {
+    pub(super) fn kept(id: &str, host: &Arc<HostShared>) -> Self {
         Self::new(id, host, true)
     }
 
     /// For a session that is not stored.
-    pub(super) fn temporary(id: &str, host: &Arc<Inner>) -> Self {
+    pub(super) fn temporary(id: &str, host: &Arc<HostShared>) -> Self {
         Self::new(id, host, false)
     }
 
-    fn new(id: &str, host: &Arc<Inner>, is_kept: bool) -> Self {
+    fn new(id: &str, host: &Arc<HostShared>, is_kept: bool) -> Self {
         Self {
             id: id.to_owned(),
             host: Arc::downgrade(host),
@@ -70,7 +70,7 @@ impl Slot {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -114,15 +114,15 @@ impl Slot {
     /// Registers a new actor.
     pub(super) fn begin(
         &self,
-        sender: mpsc::UnboundedSender<Command>,
+        sender: mpsc::UnboundedSender<ActorCommand>,
         ended: watch::Receiver<bool>,
         reopened: Reopened,
     ) {
-        *self.state() = State { sender: Some(sender), ended: Some(ended), reopened, touched: Some(Instant::now()) };
+        *self.state() = SlotState { sender: Some(sender), ended: Some(ended), reopened, touched: Some(Instant::now()) };
     }
 
     /// Closes the actor's channel, unless a command has just arrived.
-    pub(super) fn close_if_idle(&self, commands: &mpsc::UnboundedReceiver<Command>) -> bool {
+    pub(super) fn close_if_idle(&self, commands: &mpsc::UnboundedReceiver<ActorCommand>) -> bool {
         let mut state = self.state();
         let is_idle = commands.is_empty();
         if is_idle {
@@ -137,7 +137,7 @@ impl Slot {
     }
 
     /// Sends a command to the actor. A session that is not in memory is restored first.
-    pub(crate) async fn send(self: &Arc<Self>, mut command: Command) -> Result<(), Refused> {
+    pub(crate) async fn send(self: &Arc<Self>, mut command: ActorCommand) -> Result<(), Refused> {
         for _ in 0..3 {
             command = match self.try_send(command) {
                 Ok(()) => return Ok(()),
@@ -151,11 +151,11 @@ impl Slot {
     }
 
     /// Sends a command to the live actor.
-    pub(super) fn send_live(&self, command: Command) -> Result<(), Refused> {
+    pub(super) fn send_live(&self, command: ActorCommand) -> Result<(), Refused> {
         self.try_send(command).map_err(|_| ended_refusal())
     }
 
-    fn try_send(&self, command: Command) -> Result<(), Command> {
+    fn try_send(&self, command: ActorCommand) -> Result<(), ActorCommand> {
         let mut state = self.state();
         state.touched = Some(Instant::now());
         match &state.sender {
@@ -176,7 +176,7 @@ impl Slot {
 
     /// Ends the actor and waits for that.
     pub(super) async fn end(&self) {
-        let _ = self.try_send(Command::End);
+        let _ = self.try_send(ActorCommand::End);
         self.ended().await;
         // The next session of this name may be another one.
         self.attached.clear();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::open::session_factory;
-use super::{Host, HostError, Inner, with_present_bindings};
+use super::{Host, HostError, HostShared, with_present_bindings};
 use crate::events::EventBody;
 use crate::fork::{fork, given_results};
 use crate::restore::{RestoreError, rest_before_fault, rewind_to_rest};
@@ -249,7 +249,7 @@ impl Host {
     }
 }
 
-impl Inner {
+impl HostShared {
     /// The genesis of a copy, with a new key.
     fn genesis_of_copy(&self, id: &str, genesis: Value) -> Result<Value, HostError> {
         if self.store()?.removed(id)? > 0 {

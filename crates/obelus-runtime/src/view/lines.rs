@@ -90,7 +90,7 @@ impl QuestionView {
         let head = ViewLine::of(Tone::Sign, sign).with(Tone::Strong, &self.head);
         let mut lines = vec![head.with(Tone::Faint, "  ").shown(Tone::Faint, &self.id)];
         let mut marks = Marks::default();
-        let mut text = Text { view: self, lines: &mut lines, marks: &mut marks, is_unfolded };
+        let mut text = LineBuilder { view: self, lines: &mut lines, marks: &mut marks, is_unfolded };
         match self.about {
             About::Input => text.asked_words(),
             About::Call if self.calls.len() > 1 => text.list(),
@@ -157,14 +157,14 @@ impl QuestionView {
 }
 
 /// The lines being built.
-struct Text<'a> {
+struct LineBuilder<'a> {
     view: &'a QuestionView,
     lines: &'a mut Vec<ViewLine>,
     marks: &'a mut Marks,
     is_unfolded: bool,
 }
 
-impl Text<'_> {
+impl LineBuilder<'_> {
     /// The same call for many instances: a numbered list, then what they have in common.
     fn list(&mut self) {
         let view = self.view;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::entity::{ALL, DEAL};
-use crate::store::Store;
+use crate::store::PortalStore;
 
 /// Known and unknown field names with valid and invalid prefixes.
 fn key() -> impl Strategy<Value = String> {
@@ -43,7 +43,7 @@ proptest! {
     /// Every filter becomes valid SQL.
     #[test]
     fn every_filter_is_valid_sql(pairs in proptest::collection::vec((key(), value()), 0..5)) {
-        let (store, _) = Store::open(None)?;
+        let (store, _) = PortalStore::open(None)?;
         store.create()?;
         let filter: Map<String, Value> = pairs.into_iter().collect();
         for entity in ALL {
@@ -56,7 +56,7 @@ proptest! {
     /// Each record matches either a condition or its negation.
     #[test]
     fn a_condition_and_its_negation_cover_all_records(amounts in proptest::collection::vec(proptest::option::of(0_i64..4), 0..12), wanted in 0_i64..4) {
-        let (store, _) = Store::open(None)?;
+        let (store, _) = PortalStore::open(None)?;
         store.create()?;
         for amount in &amounts {
             let row = json!({"PROBABILITY": amount, "TITLE": amount.map(|amount| format!("Ёж {amount}"))});

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::task::missing;
-use super::{Call, Methods, Outcome, crm, default, int_of, invalid, parse_fields, text_of};
+use super::{MethodCall, MethodResult, Methods, crm, default, int_of, invalid, parse_fields, text_of};
 use crate::entity::{ACTIVITY, COMPANY, CONTACT, DEAL, Entity, LEAD, is_unset};
 use crate::list::Selection;
 use crate::store::Row;
-use crate::wire::Fault;
+use crate::wire::RestError;
 use crate::wire::params::must_be_array;
 
 const MEETING: i64 = 1;
@@ -36,8 +36,8 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
 }
 
-fn find_activity(call: &Call<'_>) -> Result<Row, Fault> {
-    call.store.get(&ACTIVITY, call.id()?)?.ok_or_else(|| Fault::crm("Activity is not found."))
+fn find_activity(call: &MethodCall<'_>) -> Result<Row, RestError> {
+    call.store.get(&ACTIVITY, call.id()?)?.ok_or_else(|| RestError::crm("Activity is not found."))
 }
 
 /// The entity with this `OWNER_TYPE_ID`.
@@ -45,10 +45,10 @@ fn owner(type_id: i64) -> Option<&'static Entity> {
     [&LEAD, &DEAL, &CONTACT, &COMPANY].into_iter().find(|entity| entity.type_id == type_id)
 }
 
-fn add(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
+fn add(call: &mut MethodCall<'_>, given: &Map<String, Value>) -> MethodResult {
     let row = parse_fields(&ACTIVITY, given, true)?;
     if text_of(&row, "SUBJECT").trim().is_empty() {
-        return Err(Fault::crm("The field SUBJECT is not defined or empty."));
+        return Err(RestError::crm("The field SUBJECT is not defined or empty."));
     }
     for name in ["RESPONSIBLE_ID", "TYPE_ID", "OWNER_TYPE_ID", "OWNER_ID"] {
         if int_of(&row, name) <= 0 {
@@ -62,7 +62,7 @@ fn add(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
 }
 
 /// A universal activity: it needs no communications.
-fn add_todo(call: &mut Call<'_>) -> Outcome {
+fn add_todo(call: &mut MethodCall<'_>) -> MethodResult {
     let given = |name: &str| call.params.get(name).cloned().ok_or_else(|| missing(name));
     let mut fields = Map::new();
     for (from, to) in [("ownerTypeId", "OWNER_TYPE_ID"), ("ownerId", "OWNER_ID"), ("deadline", "END_TIME")] {
@@ -82,7 +82,7 @@ fn add_todo(call: &mut Call<'_>) -> Outcome {
 }
 
 /// Adds an activity to an existing record.
-fn insert(call: &mut Call<'_>, mut row: Row) -> Result<i64, Fault> {
+fn insert(call: &mut MethodCall<'_>, mut row: Row) -> Result<i64, RestError> {
     let owner = owner(int_of(&row, "OWNER_TYPE_ID"));
     let owner_id = int_of(&row, "OWNER_ID");
     let bound = match owner {
@@ -90,7 +90,7 @@ fn insert(call: &mut Call<'_>, mut row: Row) -> Result<i64, Fault> {
         None => None,
     };
     let Some(owner) = bound else {
-        return Err(Fault::crm(
+        return Err(RestError::crm(
             "Could not build binding. Please ensure that owner info and communications are defined correctly.",
         ));
     };
@@ -127,13 +127,13 @@ fn insert(call: &mut Call<'_>, mut row: Row) -> Result<i64, Fault> {
     Ok(id)
 }
 
-fn update(call: &mut Call<'_>) -> Outcome {
+fn update(call: &mut MethodCall<'_>) -> MethodResult {
     let before = find_activity(call)?;
     let id = int_of(&before, "ID");
     let given = call.params.object("fields")?.ok_or_else(|| must_be_array("fields"))?;
     let mut row = parse_fields(&ACTIVITY, &given, false)?;
     if row.contains_key("SUBJECT") && text_of(&row, "SUBJECT").trim().is_empty() {
-        return Err(Fault::crm("The field SUBJECT is not defined or empty."));
+        return Err(RestError::crm("The field SUBJECT is not defined or empty."));
     }
     derive(&mut row, Some(&before));
     row.insert("LAST_UPDATED".to_owned(), json!(call.now));

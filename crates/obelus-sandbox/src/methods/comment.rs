@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Methods, Outcome, crm, default, int_of, invalid, parse_fields, text_of};
+use super::{MethodCall, MethodResult, Methods, crm, default, int_of, invalid, parse_fields, text_of};
 use crate::entity::{COMMENT, COMPANY, CONTACT, DEAL, LEAD};
 use crate::list::Selection;
-use crate::wire::Fault;
+use crate::wire::RestError;
 use crate::wire::params::{as_object, must_be_array};
 
 pub(super) fn add_to(methods: &mut Methods) {
@@ -21,7 +21,7 @@ pub(super) fn add_to(methods: &mut Methods) {
         let before = call.record(&COMMENT, id)?;
         let row = parse_fields(&COMMENT, &fields_param(call)?, false)?;
         if text_of(&row, "COMMENT").is_empty() {
-            return Err(Fault::crm("Empty comment message."));
+            return Err(RestError::crm("Empty comment message."));
         }
         call.store.update(&COMMENT, id, &row)?;
         call.changed(&COMMENT, id, &before, &row);
@@ -37,14 +37,14 @@ pub(super) fn add_to(methods: &mut Methods) {
 }
 
 /// Reads `fields`; here the portal accepts this name in lower case only.
-fn fields_param(call: &Call<'_>) -> Result<serde_json::Map<String, Value>, Fault> {
+fn fields_param(call: &MethodCall<'_>) -> Result<serde_json::Map<String, Value>, RestError> {
     as_object(call.params.exact("fields"), "fields")?.ok_or_else(|| must_be_array("fields"))
 }
 
-fn add(call: &mut Call<'_>) -> Outcome {
+fn add(call: &mut MethodCall<'_>) -> MethodResult {
     let mut row = parse_fields(&COMMENT, &fields_param(call)?, true)?;
     if text_of(&row, "COMMENT").is_empty() {
-        return Err(Fault::crm("Empty comment message."));
+        return Err(RestError::crm("Empty comment message."));
     }
     let id = int_of(&row, "ENTITY_ID");
     if id <= 0 {

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Methods, Outcome, deal, default, invalid, parse_fields, text_of};
+use super::{MethodCall, MethodResult, Methods, deal, default, invalid, parse_fields, text_of};
 use crate::entity::{COMPANY, CONTACT, DEAL, Entity, LEAD, MULTI, MULTI_TYPES, is_unset, is_yes, text};
 use crate::list::{Selection, page};
 use crate::store::{OWN, Row};
 use crate::wire::params::{must_be_array, to_int};
-use crate::wire::{Answer, Fault};
+use crate::wire::{MethodAnswer, RestError};
 
 pub(super) fn add_to(methods: &mut Methods) {
     for entity in [&DEAL, &CONTACT, &COMPANY, &LEAD] {
@@ -32,11 +32,15 @@ pub(super) fn add_to(methods: &mut Methods) {
     }
 }
 
-pub(super) fn add(call: &mut Call<'_>, entity: &'static Entity, given: &Map<String, Value>) -> Result<i64, Fault> {
+pub(super) fn add(
+    call: &mut MethodCall<'_>,
+    entity: &'static Entity,
+    given: &Map<String, Value>,
+) -> Result<i64, RestError> {
     let mut row = parse_fields(entity, given, true)?;
     for field in entity.fields.iter().filter(|field| field.required) {
         if text_of(&row, field.name).is_empty() {
-            return Err(Fault::crm(format!("The field {} is not defined or empty.", field.name)));
+            return Err(RestError::crm(format!("The field {} is not defined or empty.", field.name)));
         }
     }
     for (name, value) in [
@@ -76,11 +80,11 @@ pub(super) fn add(call: &mut Call<'_>, entity: &'static Entity, given: &Map<Stri
 
 /// Changes a record and returns its new state.
 pub(super) fn update(
-    call: &mut Call<'_>,
+    call: &mut MethodCall<'_>,
     entity: &'static Entity,
     id: i64,
     given: &Map<String, Value>,
-) -> Result<Row, Fault> {
+) -> Result<Row, RestError> {
     let before = call.record(entity, id)?;
     let mut row = parse_fields(entity, given, false)?;
     if let Some(empty) = entity
@@ -88,7 +92,7 @@ pub(super) fn update(
         .iter()
         .find(|field| field.required && row.contains_key(field.name) && text_of(&row, field.name).is_empty())
     {
-        return Err(Fault::crm(format!("The field {} is not defined or empty.", empty.name)));
+        return Err(RestError::crm(format!("The field {} is not defined or empty.", empty.name)));
     }
     rules(call, entity, &mut row, Some(&before))?;
     parse_custom_fields(call, entity, given, &mut row, Some(&before))?;
@@ -100,7 +104,7 @@ pub(super) fn update(
     call.record(entity, id)
 }
 
-pub(super) fn delete(call: &mut Call<'_>, entity: &'static Entity, id: i64) -> Result<(), Fault> {
+pub(super) fn delete(call: &mut MethodCall<'_>, entity: &'static Entity, id: i64) -> Result<(), RestError> {
     let before = call.record(entity, id)?;
     call.store.delete(entity, id)?;
     call.deleted(entity, id, &before);
@@ -108,7 +112,7 @@ pub(super) fn delete(call: &mut Call<'_>, entity: &'static Entity, id: i64) -> R
 }
 
 /// Rules of an entity beyond the types of its fields.
-fn rules(call: &Call<'_>, entity: &Entity, row: &mut Row, before: Option<&Row>) -> Result<(), Fault> {
+fn rules(call: &MethodCall<'_>, entity: &Entity, row: &mut Row, before: Option<&Row>) -> Result<(), RestError> {
     match entity.type_id {
         1 => lead_rules(call, row, before),
         2 => deal::rules(call, row, before),
@@ -122,7 +126,7 @@ fn rules(call: &Call<'_>, entity: &Entity, row: &mut Row, before: Option<&Row>) 
     }
 }
 
-fn lead_rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Result<(), Fault> {
+fn lead_rules(call: &MethodCall<'_>, row: &mut Row, before: Option<&Row>) -> Result<(), RestError> {
     if before.is_none() {
         default(row, "STATUS_ID", "NEW");
     }
@@ -137,12 +141,12 @@ fn lead_rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Result<()
 
 /// Merges the given custom fields into those that the record already has.
 fn parse_custom_fields(
-    call: &Call<'_>,
+    call: &MethodCall<'_>,
     entity: &Entity,
     given: &Map<String, Value>,
     row: &mut Row,
     before: Option<&Row>,
-) -> Result<(), Fault> {
+) -> Result<(), RestError> {
     let mut own = before.and_then(|row| row.get(OWN)).and_then(Value::as_object).cloned().unwrap_or_default();
     let mut touched = false;
     for field in call.store.custom_fields(entity)? {
@@ -159,7 +163,7 @@ fn parse_custom_fields(
 }
 
 /// Saves multi-value fields: values with an id are changed or deleted, the others are added.
-fn save_multi(call: &Call<'_>, entity: &Entity, id: i64, given: &Map<String, Value>) -> Result<(), Fault> {
+fn save_multi(call: &MethodCall<'_>, entity: &Entity, id: i64, given: &Map<String, Value>) -> Result<(), RestError> {
     if !entity.has_multi {
         return Ok(());
     }
@@ -215,14 +219,19 @@ fn save_multi(call: &Call<'_>, entity: &Entity, id: i64, given: &Map<String, Val
     Ok(())
 }
 
-pub(super) fn multi_of(call: &Call<'_>, entity: &Entity, id: i64) -> Result<Vec<Row>, Fault> {
+pub(super) fn multi_of(call: &MethodCall<'_>, entity: &Entity, id: i64) -> Result<Vec<Row>, RestError> {
     let mut rows = call.store.find(&MULTI, "OWNER_ID", id)?;
     rows.retain(|row| text_of(row, "OWNER") == entity.table);
     Ok(rows)
 }
 
 /// A record as `crm.*` methods return it: scalars as text.
-pub(super) fn show(call: &Call<'_>, entity: &Entity, selection: &Selection, row: &Row) -> Result<Value, Fault> {
+pub(super) fn show(
+    call: &MethodCall<'_>,
+    entity: &Entity,
+    selection: &Selection,
+    row: &Row,
+) -> Result<Value, RestError> {
     let mut out = Map::new();
     for field in &selection.fields {
         out.insert(field.name.to_owned(), field.kind.show(row.get(field.name).unwrap_or(&Value::Null)));
@@ -251,16 +260,16 @@ pub(super) fn show(call: &Call<'_>, entity: &Entity, selection: &Selection, row:
     Ok(Value::Object(out))
 }
 
-pub(super) fn list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
+pub(super) fn list(call: &mut MethodCall<'_>, entity: &'static Entity) -> MethodResult {
     let own = call.store.custom_fields(entity)?;
     let selection = Selection::read(entity, own.clone(), &call.params)?;
     let page = page(call.store, entity, &selection, &own, &call.params)?;
-    let rows = page.rows.iter().map(|row| show(call, entity, &selection, row)).collect::<Result<Value, Fault>>()?;
+    let rows = page.rows.iter().map(|row| show(call, entity, &selection, row)).collect::<Result<Value, RestError>>()?;
     Ok(page.answer(rows))
 }
 
 /// The fields with their types and labels.
-pub(super) fn fields(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
+pub(super) fn fields(call: &mut MethodCall<'_>, entity: &'static Entity) -> MethodResult {
     let describe =
         |kind: &str, title: &str, read_only: bool, immutable: bool, required: bool, multiple: bool, own: bool| {
             json!({
@@ -299,5 +308,5 @@ pub(super) fn fields(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
         about["filterLabel"] = json!(field.title);
         out.insert(field.name, about);
     }
-    Ok(Answer::from(Value::Object(out)))
+    Ok(MethodAnswer::from(Value::Object(out)))
 }

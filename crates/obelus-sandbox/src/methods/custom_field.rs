@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Methods, Outcome, default, invalid, parse_fields, text_of};
+use super::{MethodCall, MethodResult, Methods, default, invalid, parse_fields, text_of};
 use crate::entity::{COMPANY, CONTACT, DEAL, Entity, LEAD, USER_FIELD};
 use crate::list::{Selection, page};
 use crate::store::custom_field_owner;
-use crate::wire::Fault;
+use crate::wire::RestError;
 use crate::wire::params::must_be_array;
 
 /// The supported types.
@@ -31,14 +31,14 @@ pub(super) fn add_to(methods: &mut Methods) {
     }
 }
 
-fn add(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
+fn add(call: &mut MethodCall<'_>, entity: &'static Entity) -> MethodResult {
     let given = call.params.object("fields")?.ok_or_else(|| must_be_array("fields"))?;
     let mut row = parse_fields(&USER_FIELD, &given, true)?;
     let name = text_of(&row, "FIELD_NAME").to_uppercase();
     let name = if name.starts_with("UF_CRM_") { name } else { format!("UF_CRM_{name}") };
     let is_name = name.len() > 7 && name.len() <= 50 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !is_name {
-        return Err(Fault::core(
+        return Err(RestError::core(
             "The field 'FIELD_NAME' is not valid: letters of the Latin alphabet, digits and _ only.",
         ));
     }
@@ -47,7 +47,7 @@ fn add(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
         return Err(invalid("USER_TYPE_ID"));
     }
     if call.store.custom_fields(entity)?.iter().any(|field| field.name == name) {
-        return Err(Fault::core(format!("Field {name} for object {} already exists.", custom_field_owner(entity))));
+        return Err(RestError::core(format!("Field {name} for object {} already exists.", custom_field_owner(entity))));
     }
     // A label is text, or an object with a text for each language.
     let label = given.get("EDIT_FORM_LABEL").or_else(|| given.get("LABEL"));
@@ -66,7 +66,7 @@ fn add(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
     Ok(json!(id).into())
 }
 
-fn list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
+fn list(call: &mut MethodCall<'_>, entity: &'static Entity) -> MethodResult {
     let mut params = call.params.clone();
     let mut filter = params.object("filter")?.unwrap_or_default();
     filter.insert("ENTITY_ID".to_owned(), json!(custom_field_owner(entity)));

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Methods, default, int_of, text_of};
+use super::{MethodCall, Methods, default, int_of, text_of};
 use crate::clock;
 use crate::entity::{CATEGORY, DEAL, STATUS};
 use crate::store::Row;
-use crate::wire::Fault;
+use crate::wire::RestError;
 
 pub(super) fn add_to(methods: &mut Methods) {
     methods.add("crm.deal.contact.items.get", "crm", |call| {
@@ -26,7 +26,7 @@ pub(super) fn directory(category: i64) -> String {
 }
 
 /// The stages of a directory, sorted.
-pub(super) fn stages(call: &Call<'_>, directory: &str) -> Result<Vec<Row>, Fault> {
+pub(super) fn stages(call: &MethodCall<'_>, directory: &str) -> Result<Vec<Row>, RestError> {
     let mut rows = call.store.find(&STATUS, "ENTITY_ID", directory.to_owned())?;
     rows.sort_by_key(|row| int_of(row, "SORT"));
     Ok(rows)
@@ -38,7 +38,7 @@ fn funnel_of(stage: &str) -> i64 {
 }
 
 /// Checks the funnel and the stage of a deal, and sets the fields that follow from them.
-pub(super) fn rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Result<(), Fault> {
+pub(super) fn rules(call: &MethodCall<'_>, row: &mut Row, before: Option<&Row>) -> Result<(), RestError> {
     let wanted = row.get("STAGE_ID").and_then(Value::as_str).filter(|stage| !stage.is_empty()).map(str::to_owned);
     let category = match before {
         Some(before) => int_of(before, "CATEGORY_ID"),
@@ -48,7 +48,7 @@ pub(super) fn rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Res
         },
     };
     if category != 0 && call.store.get(&CATEGORY, category)?.is_none() {
-        return Err(Fault::crm(format!("Deal category {category} is not found.")));
+        return Err(RestError::crm(format!("Deal category {category} is not found.")));
     }
     if before.is_none() {
         set_defaults(call, row, category);
@@ -63,14 +63,14 @@ pub(super) fn rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Res
     };
     let Some(stage) = found else {
         let wanted = wanted.unwrap_or_default();
-        return Err(Fault::crm(format!("Stage '{wanted}' is not found in deal category {category}.")));
+        return Err(RestError::crm(format!("Stage '{wanted}' is not found in deal category {category}.")));
     };
     let is_first = stages.first().is_some_and(|first| text_of(first, "STATUS_ID") == text_of(stage, "STATUS_ID"));
     set_stage(call, row, before, stage, is_first);
     Ok(())
 }
 
-fn set_defaults(call: &Call<'_>, row: &mut Row, category: i64) {
+fn set_defaults(call: &MethodCall<'_>, row: &mut Row, category: i64) {
     row.insert("CATEGORY_ID".to_owned(), json!(category));
     for (name, value) in [
         ("TYPE_ID", json!("SALE")),
@@ -88,7 +88,7 @@ fn set_defaults(call: &Call<'_>, row: &mut Row, category: i64) {
 }
 
 /// Sets the stage and the fields that follow from it.
-fn set_stage(call: &Call<'_>, row: &mut Row, before: Option<&Row>, stage: &Row, is_first: bool) {
+fn set_stage(call: &MethodCall<'_>, row: &mut Row, before: Option<&Row>, stage: &Row, is_first: bool) {
     let code = text_of(stage, "STATUS_ID");
     let meaning = match text_of(stage, "SEMANTICS") {
         "" => "P",

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::deal::{directory, stages};
-use super::{Call, Methods, Outcome, crm, int_of, text_of};
+use super::{MethodCall, MethodResult, Methods, crm, int_of, text_of};
 use crate::clock;
 use crate::entity::{CATEGORY, STATUS};
 use crate::list::{Selection, whole};
 use crate::store::Row;
-use crate::wire::{Answer, Fault};
+use crate::wire::{MethodAnswer, RestError};
 
 /// The name of the default funnel, in Russian.
 pub(crate) const DEFAULT_FUNNEL: &str = "Продажи";
@@ -59,7 +59,7 @@ pub(super) fn add_to(methods: &mut Methods) {
 }
 
 /// The currencies; `base` is the portal's own.
-fn currencies(base: &str) -> Answer {
+fn currencies(base: &str) -> MethodAnswer {
     let rows: Vec<Value> = [
         ("RUB", "Российский рубль", "1.0000"),
         ("USD", "Доллар США", "90.0000"),
@@ -76,15 +76,15 @@ fn currencies(base: &str) -> Answer {
         })
     })
     .collect();
-    Answer { total: Some(rows.len() as i64), result: Value::Array(rows), next: None }
+    MethodAnswer { total: Some(rows.len() as i64), result: Value::Array(rows), next: None }
 }
 
 /// Fails if the funnel does not exist.
-fn funnel(call: &Call<'_>, id: i64) -> Result<(), Fault> {
+fn funnel(call: &MethodCall<'_>, id: i64) -> Result<(), RestError> {
     if id == 0 { Ok(()) } else { call.record(&CATEGORY, id).map(|_| ()) }
 }
 
-fn stage_list(call: &mut Call<'_>) -> Outcome {
+fn stage_list(call: &mut MethodCall<'_>) -> MethodResult {
     let id = call.params.int("id").unwrap_or(0);
     funnel(call, id)?;
     let rows = stages(call, &directory(id))?;
@@ -92,10 +92,10 @@ fn stage_list(call: &mut Call<'_>) -> Outcome {
     Ok(rows.iter().map(stage).collect::<Value>().into())
 }
 
-fn category_list(call: &mut Call<'_>) -> Outcome {
+fn category_list(call: &mut MethodCall<'_>) -> MethodResult {
     let type_id = call.params.int("entityTypeId");
     if type_id != Some(2) {
-        return Err(Fault::new(400, "NOT_FOUND", "Only deals (entityTypeId 2) have funnels in the sandbox"));
+        return Err(RestError::new(400, "NOT_FOUND", "Only deals (entityTypeId 2) have funnels in the sandbox"));
     }
     let category = |id: i64, name: &str, sort: i64| {
         json!({
@@ -108,11 +108,11 @@ fn category_list(call: &mut Call<'_>) -> Outcome {
     for row in call.store.select(&CATEGORY, &fields, "ORDER BY \"SORT\", \"ID\"", Vec::new())? {
         all.push(category(int_of(&row, "ID"), text_of(&row, "NAME"), int_of(&row, "SORT")));
     }
-    Ok(Answer { total: Some(all.len() as i64), result: json!({"categories": all}), next: None })
+    Ok(MethodAnswer { total: Some(all.len() as i64), result: json!({"categories": all}), next: None })
 }
 
 /// All values at once, sorted by directory and position unless the call gives another order.
-fn status_list(call: &mut Call<'_>) -> Outcome {
+fn status_list(call: &mut MethodCall<'_>) -> MethodResult {
     if call.params.object("order")?.is_none_or(|order| order.is_empty())
         && let Some(all) = call.params.value_mut().as_object_mut()
     {
@@ -121,6 +121,6 @@ fn status_list(call: &mut Call<'_>) -> Outcome {
     let selection = Selection::read(&STATUS, Vec::new(), &call.params)?;
     let page = whole(call.store, &STATUS, &selection, &call.params)?;
     let rows =
-        page.rows.iter().map(|row| crm::show(call, &STATUS, &selection, row)).collect::<Result<Value, Fault>>()?;
+        page.rows.iter().map(|row| crm::show(call, &STATUS, &selection, row)).collect::<Result<Value, RestError>>()?;
     Ok(page.answer(rows))
 }

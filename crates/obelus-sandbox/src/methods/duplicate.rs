@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Methods, Outcome, int_of, text_of};
+use super::{MethodCall, MethodResult, Methods, int_of, text_of};
 use crate::entity::{COMPANY, CONTACT, LEAD, MULTI};
 use crate::store::fold;
-use crate::wire::Fault;
+use crate::wire::RestError;
 use crate::wire::answer::php_map;
 
 /// The most values that the portal compares, and the most records of a type that it returns.
@@ -15,15 +15,15 @@ pub(super) fn add_to(methods: &mut Methods) {
     methods.add("crm.duplicate.findbycomm", "crm", find);
 }
 
-fn find(call: &mut Call<'_>) -> Outcome {
+fn find(call: &mut MethodCall<'_>) -> MethodResult {
     let kind = call.params.get("type").and_then(Value::as_str).unwrap_or_default().to_uppercase();
     if !["PHONE", "EMAIL"].contains(&kind.as_str()) {
-        return Err(Fault::crm("Communication type is not defined."));
+        return Err(RestError::crm("Communication type is not defined."));
     }
     let values = call.params.list("values")?.filter(|values| !values.is_empty());
-    let values = values.ok_or_else(|| Fault::crm("Communication values is not defined."))?;
+    let values = values.ok_or_else(|| RestError::crm("Communication values is not defined."))?;
     if values.len() > MOST {
-        return Err(Fault::crm("The number of values must not exceed 20."));
+        return Err(RestError::crm("The number of values must not exceed 20."));
     }
     let wanted: Vec<String> = values.iter().filter_map(crate::entity::text).map(|value| plain(&kind, &value)).collect();
     let only = call.params.get("entity_type").and_then(Value::as_str).unwrap_or_default().to_uppercase();

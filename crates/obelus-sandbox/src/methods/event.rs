@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Methods, int_of, text_of};
+use super::{MethodCall, Methods, int_of, text_of};
 use crate::entity::HANDLER;
 use crate::portal::Events;
 use crate::store::Row;
-use crate::wire::Fault;
+use crate::wire::RestError;
 
 /// The events that the portal sends.
 pub(crate) const KNOWN_EVENTS: [&str; 24] = [
@@ -42,7 +42,7 @@ pub(super) fn add_to(methods: &mut Methods) {
         let (event, handler) = (event(call)?, handler(call)?);
         let auth_type = call.params.int("auth_type").unwrap_or(0);
         if bound(call, &event)?.iter().any(|row| matches_handler(row, &handler, Some(auth_type))) {
-            return Err(Fault::core("Unable to set event handler: Handler already binded"));
+            return Err(RestError::core("Unable to set event handler: Handler already binded"));
         }
         let row: Row = [
             ("EVENT".to_owned(), json!(event)),
@@ -85,34 +85,34 @@ pub(super) fn add_to(methods: &mut Methods) {
 }
 
 /// A real portal permits these methods to applications, not to webhooks.
-fn application_only(call: &Call<'_>) -> Result<(), Fault> {
+fn application_only(call: &MethodCall<'_>) -> Result<(), RestError> {
     match call.settings.events {
         Events::Open => Ok(()),
         Events::Strict => {
-            Err(Fault::new(403, "WRONG_AUTH_TYPE", "Current authorization type is denied for this method"))
+            Err(RestError::new(403, "WRONG_AUTH_TYPE", "Current authorization type is denied for this method"))
         }
     }
 }
 
-fn event(call: &Call<'_>) -> Result<String, Fault> {
+fn event(call: &MethodCall<'_>) -> Result<String, RestError> {
     let name = call.params.get("event").and_then(Value::as_str).unwrap_or_default().to_uppercase();
     match name.as_str() {
-        "" => Err(Fault::argument("EVENT", "Argument 'EVENT' is null or empty")),
+        "" => Err(RestError::argument("EVENT", "Argument 'EVENT' is null or empty")),
         name if KNOWN_EVENTS.contains(&name) => Ok(name.to_owned()),
-        _ => Err(Fault::new(400, "ERROR_EVENT_NOT_FOUND", "Event not found")),
+        _ => Err(RestError::new(400, "ERROR_EVENT_NOT_FOUND", "Event not found")),
     }
 }
 
-fn handler(call: &Call<'_>) -> Result<String, Fault> {
+fn handler(call: &MethodCall<'_>) -> Result<String, RestError> {
     let address = call.params.get("handler").and_then(Value::as_str).unwrap_or_default();
     match address {
-        "" => Err(Fault::argument("HANDLER", "Argument 'HANDLER' is null or empty")),
+        "" => Err(RestError::argument("HANDLER", "Argument 'HANDLER' is null or empty")),
         address if address.starts_with("http://") || address.starts_with("https://") => Ok(address.to_owned()),
-        _ => Err(Fault::argument("HANDLER", "Unsupported event handler protocol")),
+        _ => Err(RestError::argument("HANDLER", "Unsupported event handler protocol")),
     }
 }
 
-fn bound(call: &Call<'_>, event: &str) -> Result<Vec<Row>, Fault> {
+fn bound(call: &MethodCall<'_>, event: &str) -> Result<Vec<Row>, RestError> {
     Ok(call.store.find(&HANDLER, "EVENT", event.to_owned())?)
 }
 

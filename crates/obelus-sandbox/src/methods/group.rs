@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Methods, Outcome, int_of, text_of};
+use super::{MethodCall, MethodResult, Methods, int_of, text_of};
 use crate::entity::{GROUP, GROUP_USER};
 use crate::list::{Selection, page};
-use crate::wire::{Answer, Fault};
+use crate::wire::{MethodAnswer, RestError};
 
 pub(super) fn add_to(methods: &mut Methods) {
     methods.add("sonet_group.get", "sonet_group", get);
     methods.add("sonet_group.user.get", "sonet_group", |call| {
         let group =
-            call.params.int("ID").filter(|id| *id > 0).ok_or_else(|| Fault::argument("ID", "Wrong group ID"))?;
+            call.params.int("ID").filter(|id| *id > 0).ok_or_else(|| RestError::argument("ID", "Wrong group ID"))?;
         if call.store.get(&GROUP, group)?.is_none() {
-            return Err(Fault::core("Socialnetwork group not found"));
+            return Err(RestError::core("Socialnetwork group not found"));
         }
         let rows = call.store.find(&GROUP_USER, "GROUP_ID", group)?;
         let members =
@@ -32,7 +32,7 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
 }
 
-fn get(call: &mut Call<'_>) -> Outcome {
+fn get(call: &mut MethodCall<'_>) -> MethodResult {
     if let Some(id) = call.params.get("GROUP_ID").cloned() {
         let mut filter = call.params.object("filter")?.unwrap_or_default();
         filter.insert("ID".to_owned(), id);
@@ -47,5 +47,5 @@ fn get(call: &mut Call<'_>) -> Outcome {
         let shown = GROUP.fields.iter().map(|field| (field.name.to_owned(), field.kind.show(&row[field.name])));
         Value::Object(shown.collect())
     });
-    Ok(Answer { result: rows.collect(), total: page.total, next: page.next })
+    Ok(MethodAnswer { result: rows.collect(), total: page.total, next: page.next })
 }

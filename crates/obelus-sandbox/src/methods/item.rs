@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Methods, Outcome, crm, int_of, text_of};
+use super::{MethodCall, MethodResult, Methods, crm, int_of, text_of};
 use crate::entity::{COMPANY, CONTACT, DEAL, Entity, Field, INVOICE, LEAD, QUOTE, camel, is_yes};
 use crate::filter;
 use crate::list::{Selection, page};
 use crate::store::{OWN, Row};
-use crate::wire::Fault;
+use crate::wire::RestError;
 
 pub(super) fn add_to(methods: &mut Methods) {
     methods.add("crm.item.list", "crm", list);
@@ -53,18 +53,18 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
 }
 
-fn not_found() -> Fault {
-    Fault::new(400, "NOT_FOUND", "Element not found")
+fn not_found() -> RestError {
+    RestError::new(400, "NOT_FOUND", "Element not found")
 }
 
-fn entity(call: &Call<'_>) -> Result<&'static Entity, Fault> {
+fn entity(call: &MethodCall<'_>) -> Result<&'static Entity, RestError> {
     let wanted = call.params.int("entityTypeId");
     let known = [&LEAD, &DEAL, &CONTACT, &COMPANY, &INVOICE, &QUOTE];
     let found = known.into_iter().find(|entity| Some(entity.type_id) == wanted);
-    found.ok_or_else(|| Fault::new(400, "NOT_FOUND", "Smart process not found"))
+    found.ok_or_else(|| RestError::new(400, "NOT_FOUND", "Smart process not found"))
 }
 
-fn id(call: &Call<'_>) -> Result<i64, Fault> {
+fn id(call: &MethodCall<'_>) -> Result<i64, RestError> {
     call.params.int("id").filter(|id| *id > 0).ok_or_else(not_found)
 }
 
@@ -80,7 +80,7 @@ fn name(field: &Field) -> String {
     }
 }
 
-fn item(call: &Call<'_>, entity: &'static Entity, row: &Row) -> Outcome {
+fn item(call: &MethodCall<'_>, entity: &'static Entity, row: &Row) -> MethodResult {
     let selection = Selection::everything(entity, call.store.custom_fields(entity)?);
     let mut out = show(call, &selection, row);
     if entity.has_multi {
@@ -100,7 +100,7 @@ fn item(call: &Call<'_>, entity: &'static Entity, row: &Row) -> Outcome {
     Ok(json!({"item": out}).into())
 }
 
-fn show(call: &Call<'_>, selection: &Selection, row: &Row) -> Map<String, Value> {
+fn show(call: &MethodCall<'_>, selection: &Selection, row: &Row) -> Map<String, Value> {
     let mut out = Map::new();
     for field in &selection.fields {
         out.insert(name(field), field.kind.show_typed(row.get(field.name).unwrap_or(&Value::Null)));
@@ -114,11 +114,11 @@ fn show(call: &Call<'_>, selection: &Selection, row: &Row) -> Map<String, Value>
     out
 }
 
-fn list(call: &mut Call<'_>) -> Outcome {
+fn list(call: &mut MethodCall<'_>) -> MethodResult {
     let entity = entity(call)?;
     let own = call.store.custom_fields(entity)?;
     if let Some(unknown) = filter::unknown_name(entity, &own, &call.params.object("filter")?.unwrap_or_default()) {
-        return Err(Fault::new(
+        return Err(RestError::new(
             400,
             "INVALID_ARG_VALUE",
             format!("Invalid filter: field '{unknown}' is not allowed in filter"),

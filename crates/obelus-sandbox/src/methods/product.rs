@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::task::missing;
-use super::{Call, Methods, Outcome, crm, default, int_of, parse_fields, text_of};
+use super::{MethodCall, MethodResult, Methods, crm, default, int_of, parse_fields, text_of};
 use crate::entity::{DEAL, Entity, Field, LEAD, PRODUCT, PRODUCT_ROW, camel};
 use crate::store::Row;
 use crate::wire::params::must_be_array;
-use crate::wire::{Answer, Fault};
+use crate::wire::{MethodAnswer, RestError};
 
 pub(super) fn add_to(methods: &mut Methods) {
     methods.add("crm.product.list", "crm", |call| crm::list(call, &PRODUCT));
@@ -55,33 +55,33 @@ struct Owner {
     id: i64,
 }
 
-fn owner(call: &Call<'_>, kind: Option<&Value>, id: Option<&Value>) -> Result<Owner, Fault> {
+fn owner(call: &MethodCall<'_>, kind: Option<&Value>, id: Option<&Value>) -> Result<Owner, RestError> {
     let kind = kind.and_then(Value::as_str).ok_or_else(|| missing("ownerType"))?;
     let id = id.and_then(crate::wire::params::to_int).ok_or_else(|| missing("ownerId"))?;
     let found = OWNERS.into_iter().find(|(_, letter)| letter.eq_ignore_ascii_case(kind));
-    let (entity, letter) =
-        found.ok_or_else(|| Fault::new(400, "ENTITY_TYPE_NOT_SUPPORTED", "Working with this type is not supported"))?;
+    let (entity, letter) = found
+        .ok_or_else(|| RestError::new(400, "ENTITY_TYPE_NOT_SUPPORTED", "Working with this type is not supported"))?;
     match call.store.get(entity, id)? {
         Some(_) => Ok(Owner { entity, letter, id }),
-        None => Err(Fault::new(400, "OWNER_NOT_FOUND", "Owner was not found")),
+        None => Err(RestError::new(400, "OWNER_NOT_FOUND", "Owner was not found")),
     }
 }
 
-fn rows_of(call: &Call<'_>, letter: &str, id: i64) -> Result<Vec<Row>, Fault> {
+fn rows_of(call: &MethodCall<'_>, letter: &str, id: i64) -> Result<Vec<Row>, RestError> {
     let mut rows = call.store.find(&PRODUCT_ROW, "OWNER_ID", id)?;
     rows.retain(|row| text_of(row, "OWNER_TYPE") == letter);
     Ok(rows)
 }
 
 /// The rows as `crm.item.productrow.*` returns them: names in camelCase, numbers as numbers.
-fn items(call: &Call<'_>, owner: Owner) -> Outcome {
+fn items(call: &MethodCall<'_>, owner: Owner) -> MethodResult {
     let item = |row: &Row| {
         let shown =
             |field: &Field| (camel(field.name), field.kind.show_typed(row.get(field.name).unwrap_or(&Value::Null)));
         Value::Object(PRODUCT_ROW.fields.iter().map(shown).collect())
     };
     let rows: Vec<Value> = rows_of(call, owner.letter, owner.id)?.iter().map(item).collect();
-    Ok(Answer { total: Some(rows.len() as i64), result: json!({ "productRows": rows }), next: None })
+    Ok(MethodAnswer { total: Some(rows.len() as i64), result: json!({ "productRows": rows }), next: None })
 }
 
 /// A row as the older methods return it: scalars as text.
@@ -91,7 +91,7 @@ fn older(row: &Row) -> Value {
 }
 
 /// Replaces all products of a record. Also sets its amount, unless a person has set it by hand.
-fn replace(call: &mut Call<'_>, owner: Owner, given: &[Value]) -> Result<(), Fault> {
+fn replace(call: &mut MethodCall<'_>, owner: Owner, given: &[Value]) -> Result<(), RestError> {
     let mut rows = Vec::new();
     for (place, fields) in given.iter().enumerate() {
         let fields = fields.as_object().ok_or_else(|| must_be_array("productRows"))?;
@@ -117,7 +117,7 @@ fn replace(call: &mut Call<'_>, owner: Owner, given: &[Value]) -> Result<(), Fau
 }
 
 /// Completes a row with values from the catalogue, and with defaults.
-fn complete(call: &Call<'_>, owner: Owner, place: usize, mut row: Row) -> Result<Row, Fault> {
+fn complete(call: &MethodCall<'_>, owner: Owner, place: usize, mut row: Row) -> Result<Row, RestError> {
     if let Some(product) = call.store.get(&PRODUCT, int_of(&row, "PRODUCT_ID"))? {
         default(&mut row, "PRODUCT_NAME", product["NAME"].clone());
         default(&mut row, "PRICE", product["PRICE"].clone());

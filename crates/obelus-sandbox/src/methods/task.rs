@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::user::card;
-use super::{Call, Methods, Outcome, default, int_of, parse_fields, text_of};
+use super::{MethodCall, MethodResult, Methods, default, int_of, parse_fields, text_of};
 use crate::clock;
 use crate::entity::{CHECK_ITEM, Field, GROUP, TASK, TASK_COMMENT, camel};
 use crate::list::{Selection, page};
 use crate::store::Row;
-use crate::wire::{Answer, Fault};
+use crate::wire::{MethodAnswer, RestError};
 
 const WAITING: i64 = 2;
 const AT_WORK: i64 = 3;
@@ -60,20 +60,20 @@ pub(crate) fn status_word(status: i64) -> &'static str {
     }
 }
 
-pub(super) fn missing(name: &str) -> Fault {
-    Fault::new(400, "100", format!("Could not find value for parameter {{{name}}} (internal error)"))
+pub(super) fn missing(name: &str) -> RestError {
+    RestError::new(400, "100", format!("Could not find value for parameter {{{name}}} (internal error)"))
 }
 
-fn refused(words: &str) -> Fault {
-    Fault::new(400, "0", words)
+fn refused(words: &str) -> RestError {
+    RestError::new(400, "0", words)
 }
 
-fn fields(call: &Call<'_>) -> Result<Map<String, Value>, Fault> {
+fn fields(call: &MethodCall<'_>) -> Result<Map<String, Value>, RestError> {
     match call.params.get("fields") {
         Some(Value::Object(fields)) => Ok(fields.clone()),
         Some(Value::Array(none)) if none.is_empty() => Ok(Map::new()),
         None => Err(missing("fields")),
-        Some(_) => Err(Fault::new(
+        Some(_) => Err(RestError::new(
             400,
             "100",
             "Invalid value {} to match with parameter {fields}. Should be value of type array. (internal error)",
@@ -82,20 +82,24 @@ fn fields(call: &Call<'_>) -> Result<Map<String, Value>, Fault> {
 }
 
 /// The task of the call; `None` if it does not exist.
-fn find_task(call: &Call<'_>) -> Result<Option<Row>, Fault> {
+fn find_task(call: &MethodCall<'_>) -> Result<Option<Row>, RestError> {
     let given = call.params.get("taskId").or_else(|| call.params.get("id"));
     let given = given.ok_or_else(|| {
-        Fault::new(400, "100", "CTaskItem All parameters in the constructor must have real class type (internal error)")
+        RestError::new(
+            400,
+            "100",
+            "CTaskItem All parameters in the constructor must have real class type (internal error)",
+        )
     })?;
     let id = crate::wire::params::to_int(given).filter(|id| *id > 0).ok_or_else(|| refused("wrong task id"))?;
     Ok(call.store.get(&TASK, id)?)
 }
 
-fn existing_task(call: &Call<'_>) -> Result<Row, Fault> {
+fn existing_task(call: &MethodCall<'_>) -> Result<Row, RestError> {
     find_task(call)?.ok_or_else(|| refused("Task not found or access denied"))
 }
 
-fn add(call: &mut Call<'_>) -> Outcome {
+fn add(call: &mut MethodCall<'_>) -> MethodResult {
     let given = fields(call)?;
     let id = insert(call, &given)?;
     let row = call.record(&TASK, id)?;
@@ -104,7 +108,7 @@ fn add(call: &mut Call<'_>) -> Outcome {
 }
 
 /// Adds a task; its id.
-pub(super) fn insert(call: &mut Call<'_>, given: &Map<String, Value>) -> Result<i64, Fault> {
+pub(super) fn insert(call: &mut MethodCall<'_>, given: &Map<String, Value>) -> Result<i64, RestError> {
     let mut row = parse_fields(&TASK, given, true)?;
     if text_of(&row, "TITLE").trim().is_empty() {
         return Err(refused(call.settings.language.said("Не указано название задачи")));
@@ -149,9 +153,9 @@ pub(super) fn insert(call: &mut Call<'_>, given: &Map<String, Value>) -> Result<
 }
 
 /// The selected fields. Links to the CRM and files must be selected by name.
-fn selection(call: &Call<'_>) -> Result<Selection, Fault> {
+fn selection(call: &MethodCall<'_>) -> Result<Selection, RestError> {
     Selection::read(&TASK, Vec::new(), &call.params).map_err(|_| {
-        Fault::new(
+        RestError::new(
             400,
             "100",
             "Invalid value {} to match with parameter {select}. Should be value of type array. (internal error)",
@@ -159,7 +163,7 @@ fn selection(call: &Call<'_>) -> Result<Selection, Fault> {
     })
 }
 
-fn get(call: &mut Call<'_>) -> Outcome {
+fn get(call: &mut MethodCall<'_>) -> MethodResult {
     let selection = selection(call)?;
     match find_task(call)? {
         Some(row) => Ok(json!({"task": show(call, &selection, &row)?}).into()),
@@ -168,7 +172,7 @@ fn get(call: &mut Call<'_>) -> Outcome {
     }
 }
 
-fn list(call: &mut Call<'_>) -> Outcome {
+fn list(call: &mut MethodCall<'_>) -> MethodResult {
     let selection = selection(call)?;
     let mut filter = call.params.object("filter")?.unwrap_or_default();
     // `STATUS` -1 means overdue. It is derived from the deadline and is not stored.
@@ -183,11 +187,11 @@ fn list(call: &mut Call<'_>) -> Outcome {
         }
     }
     let page = page(call.store, &TASK, &selection, &[], &call.params)?;
-    let tasks = page.rows.iter().map(|row| show(call, &selection, row)).collect::<Result<Vec<Value>, Fault>>()?;
-    Ok(Answer { result: json!({"tasks": tasks}), total: page.total, next: page.next })
+    let tasks = page.rows.iter().map(|row| show(call, &selection, row)).collect::<Result<Vec<Value>, RestError>>()?;
+    Ok(MethodAnswer { result: json!({"tasks": tasks}), total: page.total, next: page.next })
 }
 
-fn update(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
+fn update(call: &mut MethodCall<'_>, given: &Map<String, Value>) -> MethodResult {
     let before = existing_task(call)?;
     let id = int_of(&before, "ID");
     let mut row = parse_fields(&TASK, given, false)?;
@@ -221,7 +225,7 @@ fn update(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
     Ok(json!({"task": task}).into())
 }
 
-fn delete(call: &mut Call<'_>) -> Outcome {
+fn delete(call: &mut MethodCall<'_>) -> MethodResult {
     let before = existing_task(call)?;
     let id = int_of(&before, "ID");
     for part in [&TASK_COMMENT, &CHECK_ITEM] {
@@ -235,7 +239,7 @@ fn delete(call: &mut Call<'_>) -> Outcome {
 }
 
 /// A task with names in camelCase, with its people and its group.
-fn show(call: &Call<'_>, selection: &Selection, row: &Row) -> Result<Value, Fault> {
+fn show(call: &MethodCall<'_>, selection: &Selection, row: &Row) -> Result<Value, RestError> {
     let mut out = Map::new();
     for field in &selection.fields {
         let mut shown = field.kind.show(row.get(field.name).unwrap_or(&Value::Null));
@@ -270,7 +274,7 @@ fn show(call: &Call<'_>, selection: &Selection, row: &Row) -> Result<Value, Faul
     Ok(Value::Object(out))
 }
 
-fn sub_status(call: &Call<'_>, row: &Row) -> i64 {
+fn sub_status(call: &MethodCall<'_>, row: &Row) -> i64 {
     let status = int_of(row, "STATUS");
     let late = row.get("DEADLINE").and_then(Value::as_i64).is_some_and(|deadline| deadline < call.now);
     if late && status < SUPPOSEDLY_DONE { -1 } else { status }

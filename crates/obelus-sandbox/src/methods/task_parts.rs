@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Methods, Outcome, default, int_of, parse_fields, text_of, title};
+use super::{MethodCall, MethodResult, Methods, default, int_of, parse_fields, text_of, title};
 use crate::entity::{CHECK_ITEM, Entity, TASK, TASK_COMMENT, USER};
 use crate::filter;
 use crate::store::Row;
-use crate::wire::Fault;
+use crate::wire::RestError;
 use crate::wire::params::{as_object, to_int};
 
 pub(super) fn add_to(methods: &mut Methods) {
@@ -44,7 +44,7 @@ pub(super) fn add_to(methods: &mut Methods) {
     }
 }
 
-fn add_comment(call: &mut Call<'_>) -> Outcome {
+fn add_comment(call: &mut MethodCall<'_>) -> MethodResult {
     let task = task(call, "add")?;
     let mut row = fields_param(call, 1, &TASK_COMMENT, true)?;
     if text_of(&row, "POST_MESSAGE").is_empty() {
@@ -59,7 +59,7 @@ fn add_comment(call: &mut Call<'_>) -> Outcome {
     Ok(json!(id).into())
 }
 
-fn add_check_item(call: &mut Call<'_>) -> Outcome {
+fn add_check_item(call: &mut MethodCall<'_>) -> MethodResult {
     let task = task(call, "add")?;
     let mut row = fields_param(call, 1, &CHECK_ITEM, true)?;
     if text_of(&row, "TITLE").is_empty() {
@@ -77,16 +77,16 @@ fn add_check_item(call: &mut Call<'_>) -> Outcome {
     Ok(json!(id).into())
 }
 
-fn wrong(words: &str) -> Fault {
-    Fault::core(format!("TASKS_ERROR_EXCEPTION_#256; {words}; 256/TE/WRONG_ARGUMENTS"))
+fn wrong(words: &str) -> RestError {
+    RestError::core(format!("TASKS_ERROR_EXCEPTION_#256; {words}; 256/TE/WRONG_ARGUMENTS"))
 }
 
-fn failed() -> Fault {
-    Fault::core("TASKS_ERROR_EXCEPTION_#8; Action failed; 8/TE/ACTION_FAILED_TO_BE_PROCESSED")
+fn failed() -> RestError {
+    RestError::core("TASKS_ERROR_EXCEPTION_#8; Action failed; 8/TE/ACTION_FAILED_TO_BE_PROCESSED")
 }
 
 /// The task in the first parameter.
-fn task(call: &Call<'_>, method: &str) -> Result<i64, Fault> {
+fn task(call: &MethodCall<'_>, method: &str) -> Result<i64, RestError> {
     let id = call.params.named_or_at("TASKID", 0).and_then(to_int).filter(|id| *id > 0).ok_or_else(|| {
         wrong(&format!(
             "Param #0 (taskId) for method {method}() expected to be of type \"integer\", but given something else."
@@ -96,7 +96,7 @@ fn task(call: &Call<'_>, method: &str) -> Result<i64, Fault> {
 }
 
 /// The item in the second parameter; it must belong to the task in the first.
-fn item(call: &Call<'_>, entity: &Entity, method: &str) -> Result<Row, Fault> {
+fn item(call: &MethodCall<'_>, entity: &Entity, method: &str) -> Result<Row, RestError> {
     let task = task(call, method)?;
     let id = call.params.named_or_at("ITEMID", 1).and_then(to_int).ok_or_else(|| {
         wrong(&format!(
@@ -106,20 +106,20 @@ fn item(call: &Call<'_>, entity: &Entity, method: &str) -> Result<Row, Fault> {
     call.store.get(entity, id)?.filter(|row| int_of(row, "TASK_ID") == task).ok_or_else(failed)
 }
 
-fn fields_param(call: &Call<'_>, place: usize, entity: &Entity, adding: bool) -> Result<Row, Fault> {
+fn fields_param(call: &MethodCall<'_>, place: usize, entity: &Entity, adding: bool) -> Result<Row, RestError> {
     let fields = as_object(call.params.named_or_at("FIELDS", place), "FIELDS")?;
     let fields = fields.ok_or_else(|| wrong(&format!("Param #{place} (arFields) expected to be an array.")))?;
     parse_fields(entity, &fields, adding)
 }
 
-fn change_item(call: &mut Call<'_>, entity: &Entity, before: &Row, change: &Row) -> Outcome {
+fn change_item(call: &mut MethodCall<'_>, entity: &Entity, before: &Row, change: &Row) -> MethodResult {
     let id = int_of(before, "ID");
     call.store.update(entity, id, change)?;
     call.changed(entity, id, before, change);
     Ok(json!(true).into())
 }
 
-fn count_comments(call: &Call<'_>, task: i64) -> Result<(), Fault> {
+fn count_comments(call: &MethodCall<'_>, task: i64) -> Result<(), RestError> {
     let count = call.store.find(&TASK_COMMENT, "TASK_ID", task)?.len();
     let row: Row = [("COMMENTS_COUNT".to_owned(), json!(count)), ("ACTIVITY_DATE".to_owned(), json!(call.now))]
         .into_iter()
@@ -128,7 +128,7 @@ fn count_comments(call: &Call<'_>, task: i64) -> Result<(), Fault> {
 }
 
 /// All items of a task, without pages; newest first, unless the call gives another order.
-fn get_list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
+fn get_list(call: &mut MethodCall<'_>, entity: &'static Entity) -> MethodResult {
     let task = task(call, "getlist")?;
     let order = as_object(call.params.named_or_at("ORDER", 1), "ORDER")?.unwrap_or_default();
     let mut filter = as_object(call.params.named_or_at("FILTER", 2), "FILTER")?.unwrap_or_default();
@@ -146,11 +146,11 @@ fn get_list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
     let fields: Vec<&crate::entity::Field> = entity.fields.iter().collect();
     let rest = format!("{} ORDER BY {}", condition.clause(), parts.join(", "));
     let rows = call.store.select(entity, &fields, &rest, condition.args)?;
-    let rows = rows.iter().map(|row| show(call, entity, row)).collect::<Result<Value, Fault>>()?;
+    let rows = rows.iter().map(|row| show(call, entity, row)).collect::<Result<Value, RestError>>()?;
     Ok(rows.into())
 }
 
-fn show(call: &Call<'_>, entity: &Entity, row: &Row) -> Result<Value, Fault> {
+fn show(call: &MethodCall<'_>, entity: &Entity, row: &Row) -> Result<Value, RestError> {
     let shown = entity.fields.iter().map(|field| (field.name.to_owned(), field.kind.show(&row[field.name])));
     let mut out: Map<String, Value> = shown.collect();
     if entity.table == TASK_COMMENT.table {

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::task;
-use super::{Call, Methods, Outcome};
+use super::{MethodCall, MethodResult, Methods};
 use crate::clock;
 use crate::entity::TASK;
 use crate::store::Row;
-use crate::wire::Fault;
+use crate::wire::RestError;
 
 /// The prefix of REST 3.0 methods in the list of methods.
 pub(crate) const V3: &str = "v3:";
@@ -39,13 +39,13 @@ pub(super) fn add_to(methods: &mut Methods) {
     methods.add(format!("{V3}tasks.task.list"), "task", list);
 }
 
-fn invalid(field: &str, words: &str) -> Fault {
+fn invalid(field: &str, words: &str) -> RestError {
     let words = format!("Error during request object validation: {words} `{field}`");
-    Fault::new(400, "BITRIX_REST_V3_EXCEPTION_VALIDATION_REQUESTVALIDATIONEXCEPTION", words)
+    RestError::new(400, "BITRIX_REST_V3_EXCEPTION_VALIDATION_REQUESTVALIDATIONEXCEPTION", words)
 }
 
 /// Converts the fields to their older names. REST 3.0 checks required fields and types strictly.
-fn older_names(given: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+fn older_names(given: &Map<String, Value>) -> Result<Map<String, Value>, RestError> {
     for name in ["title", "creatorId", "responsibleId"] {
         if !given.contains_key(name) {
             return Err(invalid(name, "Required field is missing"));
@@ -74,7 +74,7 @@ fn item(row: &Row, select: Option<&[Value]>) -> Value {
 }
 
 /// Tasks by id, in either order. Filters are ignored.
-fn list(call: &mut Call<'_>) -> Outcome {
+fn list(call: &mut MethodCall<'_>) -> MethodResult {
     let order = call.params.object("order")?.unwrap_or_default();
     let is_down = order.get("id").and_then(Value::as_str).is_some_and(|way| way.eq_ignore_ascii_case("DESC"));
     let most = call.params.object("pagination")?.unwrap_or_default();

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Methods, Outcome, text_of};
+use super::{MethodCall, MethodResult, Methods, text_of};
 use crate::entity::{DEPARTMENT, Entity, USER, camel};
 use crate::list::{Selection, page};
 use crate::store::Row;
-use crate::wire::{Fault, Params};
+use crate::wire::{RestError, RestParams};
 
 pub(super) fn add_to(methods: &mut Methods) {
     methods.add("user.current", "user", |call| Ok(to_json(&USER, &current_user(call)?).into()));
@@ -30,7 +30,7 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
 }
 
-fn current_user(call: &Call<'_>) -> Result<Row, Fault> {
+fn current_user(call: &MethodCall<'_>) -> Result<Row, RestError> {
     call.record(&USER, call.user)
 }
 
@@ -44,7 +44,7 @@ fn to_json(entity: &Entity, row: &Row) -> Value {
 
 /// Conditions are in `filter` or directly among the parameters. The order is given by `sort` and `order`, or by an
 /// object in `order`.
-fn list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
+fn list(call: &mut MethodCall<'_>, entity: &'static Entity) -> MethodResult {
     let mut filter = call.params.object("filter")?.unwrap_or_default();
     let given = call.params.value().as_object().cloned().unwrap_or_default();
     for (name, value) in &given {
@@ -64,13 +64,13 @@ fn list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
         _ => {}
     }
     let selection = Selection::everything(entity, Vec::new());
-    let params = Params::read("", "application/json", wanted.to_string().as_bytes());
+    let params = RestParams::read("", "application/json", wanted.to_string().as_bytes());
     let page = page(call.store, entity, &selection, &[], &params)?;
     Ok(page.answer(page.rows.iter().map(|row| to_json(entity, row)).collect()))
 }
 
 /// Finds users with every word of `FIND` in their name, position or e-mail. Without `FIND` it is `user.get`.
-fn search(call: &mut Call<'_>) -> Outcome {
+fn search(call: &mut MethodCall<'_>) -> MethodResult {
     let words = call.params.get("FIND").and_then(Value::as_str).map(crate::store::fold);
     let Some(words) = words else { return list(call, &USER) };
     let fields: Vec<&crate::entity::Field> = USER.fields.iter().collect();
@@ -81,7 +81,7 @@ fn search(call: &mut Call<'_>) -> Outcome {
         let all = crate::store::fold(&all);
         words.split_whitespace().all(|word| all.contains(word))
     });
-    Ok(crate::wire::Answer {
+    Ok(crate::wire::MethodAnswer {
         total: Some(rows.len() as i64),
         result: rows.iter().map(|row| to_json(&USER, row)).collect(),
         next: None,
@@ -89,7 +89,7 @@ fn search(call: &mut Call<'_>) -> Outcome {
 }
 
 /// A user as tasks return them.
-pub(super) fn card(call: &Call<'_>, id: i64) -> Result<Value, Fault> {
+pub(super) fn card(call: &MethodCall<'_>, id: i64) -> Result<Value, RestError> {
     let row = call.store.get(&USER, id)?.unwrap_or_default();
     Ok(json!({
         "id": id.to_string(), camel("NAME"): super::title(&USER, &row), "link": format!("/company/personal/user/{id}/"),

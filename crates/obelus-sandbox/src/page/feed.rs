@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::escape;
 use crate::clock;
-use crate::log::{Entry, Log};
-use crate::methods::{Change, Verb};
+use crate::log::{LogEntry, RequestLog};
+use crate::methods::{ChangeVerb, RecordChange};
 use crate::tongue::PortalLanguage;
 
 /// Requests shown.
@@ -13,7 +13,7 @@ const MAX_ENTRIES: usize = 40;
 /// Changes shown for one request.
 const MAX_CHANGES: usize = 8;
 
-pub(super) fn feed(log: &Log, language: PortalLanguage) -> String {
+pub(super) fn feed(log: &RequestLog, language: PortalLanguage) -> String {
     let mut out = String::from("<ol>");
     for entry in log.entries().take(MAX_ENTRIES) {
         write_entry(entry, language, &mut out);
@@ -25,7 +25,7 @@ pub(super) fn feed(log: &Log, language: PortalLanguage) -> String {
     out
 }
 
-fn write_entry(entry: &Entry, language: PortalLanguage, out: &mut String) {
+fn write_entry(entry: &LogEntry, language: PortalLanguage, out: &mut String) {
     let time = clock::iso(entry.at);
     let _ = write!(
         out,
@@ -71,11 +71,11 @@ fn count_commands(commands: &[String]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn write_change(change: &Change, out: &mut String) {
+fn write_change(change: &RecordChange, out: &mut String) {
     let (class, word) = match change.verb {
-        Verb::Added => ("added", "+"),
-        Verb::Changed => ("changed", "✎"),
-        Verb::Deleted => ("deleted", "−"),
+        ChangeVerb::Added => ("added", "+"),
+        ChangeVerb::Changed => ("changed", "✎"),
+        ChangeVerb::Deleted => ("deleted", "−"),
     };
     let title: String = change.title.chars().take(90).collect();
     let _ = write!(

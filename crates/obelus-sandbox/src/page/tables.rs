@@ -12,9 +12,9 @@ use crate::clock;
 use crate::entity::{
     ACTIVITY, COMMENT, COMPANY, CONTACT, DEAL, Entity, Field, LEAD, MULTI, STATUS, TASK, TASK_COMMENT, USER,
 };
-use crate::log::Log;
+use crate::log::RequestLog;
 use crate::methods::{int_of, status_word, text_of, title};
-use crate::store::{Row, Store};
+use crate::store::{PortalStore, Row};
 use crate::tongue::PortalLanguage;
 
 const ROWS: i64 = 50;
@@ -27,7 +27,7 @@ pub(super) struct Tab {
     /// The field with the time of the last change.
     latest: &'static str,
     columns: &'static [(&'static str, &'static str)],
-    row: fn(&Names<'_>, &Row) -> Result<String>,
+    row: fn(&DisplayNames<'_>, &Row) -> Result<String>,
 }
 
 pub(super) static TABS: [Tab; 7] = [
@@ -97,7 +97,7 @@ pub(super) static TABS: [Tab; 7] = [
 ];
 
 /// The number of records in a table.
-pub(super) fn count(store: &Store, tab: &Tab) -> Result<i64> {
+pub(super) fn count(store: &PortalStore, tab: &Tab) -> Result<i64> {
     let own = store.count(tab.entity, "", Vec::new())?;
     let of_tasks = if tab.name == "comments" { store.count(&TASK_COMMENT, "", Vec::new())? } else { 0 };
     Ok(own + of_tasks)
@@ -105,14 +105,14 @@ pub(super) fn count(store: &Store, tab: &Tab) -> Result<i64> {
 
 /// A table as HTML.
 pub(super) fn render(
-    store: &Store,
-    log: &Log,
+    store: &PortalStore,
+    log: &RequestLog,
     tab: &Tab,
     page: i64,
     now: i64,
     language: PortalLanguage,
 ) -> Result<String> {
-    let names = Names::read(store, now, language)?;
+    let names = DisplayNames::read(store, now, language)?;
     let touched = touched(log, tab.entity);
     let mut out = String::from("<div class=card><table><thead><tr>");
     for (class, title) in tab.columns {
@@ -152,7 +152,7 @@ pub(super) fn render(
 }
 
 /// The records that requests added or changed.
-fn touched(log: &Log, entity: &Entity) -> BTreeSet<i64> {
+fn touched(log: &RequestLog, entity: &Entity) -> BTreeSet<i64> {
     let changes = log.entries().flat_map(|entry| &entry.changes);
     changes.filter(|change| change.table == entity.table).map(|change| change.id).collect()
 }
@@ -164,8 +164,8 @@ fn write_row(touched: &BTreeSet<i64>, row: &Row, cells: &str, out: &mut String) 
 }
 
 /// Names for codes and ids.
-struct Names<'a> {
-    store: &'a Store,
+struct DisplayNames<'a> {
+    store: &'a PortalStore,
     users: BTreeMap<i64, String>,
     /// Name and colour by directory and code.
     statuses: BTreeMap<(String, String), (String, String)>,
@@ -173,8 +173,8 @@ struct Names<'a> {
     language: PortalLanguage,
 }
 
-impl<'a> Names<'a> {
-    fn read(store: &'a Store, now: i64, language: PortalLanguage) -> Result<Self> {
+impl<'a> DisplayNames<'a> {
+    fn read(store: &'a PortalStore, now: i64, language: PortalLanguage) -> Result<Self> {
         let all = |entity: &Entity| {
             let fields: Vec<&Field> = entity.fields.iter().collect();
             store.select(entity, &fields, "", Vec::new())
@@ -186,7 +186,7 @@ impl<'a> Names<'a> {
             ((of("ENTITY_ID"), of("STATUS_ID")), (of("NAME"), of("COLOR")))
         });
         let statuses = statuses.collect();
-        Ok(Names { store, users, statuses, now, language })
+        Ok(DisplayNames { store, users, statuses, now, language })
     }
 
     fn user(&self, row: &Row, name: &str) -> String {
@@ -233,7 +233,7 @@ impl<'a> Names<'a> {
     }
 }
 
-fn deal(names: &Names<'_>, row: &Row) -> Result<String> {
+fn deal(names: &DisplayNames<'_>, row: &Row) -> Result<String> {
     // The company is left out if the title already has its name.
     let company = names.record(&COMPANY, int_of(row, "COMPANY_ID"))?;
     let person = names.record(&CONTACT, int_of(row, "CONTACT_ID"))?;
@@ -257,7 +257,7 @@ fn deal(names: &Names<'_>, row: &Row) -> Result<String> {
     ))
 }
 
-fn contact(names: &Names<'_>, row: &Row) -> Result<String> {
+fn contact(names: &DisplayNames<'_>, row: &Row) -> Result<String> {
     let id = int_of(row, "ID");
     let company = match int_of(row, "COMPANY_ID") {
         0 => String::new(),
@@ -272,7 +272,7 @@ fn contact(names: &Names<'_>, row: &Row) -> Result<String> {
     ))
 }
 
-fn company(names: &Names<'_>, row: &Row) -> Result<String> {
+fn company(names: &DisplayNames<'_>, row: &Row) -> Result<String> {
     Ok(format!(
         "<td>{}</td><td>{}</td><td class=date>{}</td><td>{}</td>",
         escape(text_of(row, "TITLE")),
@@ -282,7 +282,7 @@ fn company(names: &Names<'_>, row: &Row) -> Result<String> {
     ))
 }
 
-fn lead(names: &Names<'_>, row: &Row) -> Result<String> {
+fn lead(names: &DisplayNames<'_>, row: &Row) -> Result<String> {
     Ok(format!(
         "<td>{}<small>{}</small></td><td>{}</td><td>{}</td>{}",
         escape(text_of(row, "TITLE")),
@@ -293,7 +293,7 @@ fn lead(names: &Names<'_>, row: &Row) -> Result<String> {
     ))
 }
 
-fn task(names: &Names<'_>, row: &Row) -> Result<String> {
+fn task(names: &DisplayNames<'_>, row: &Row) -> Result<String> {
     let status = int_of(row, "STATUS");
     let word = names.language.said(status_word(status));
     let class = if status == 5 { "done" } else { "" };
@@ -306,7 +306,7 @@ fn task(names: &Names<'_>, row: &Row) -> Result<String> {
     ))
 }
 
-fn activity(names: &Names<'_>, row: &Row) -> Result<String> {
+fn activity(names: &DisplayNames<'_>, row: &Row) -> Result<String> {
     let owner =
         [&LEAD, &DEAL, &CONTACT, &COMPANY].into_iter().find(|entity| entity.type_id == int_of(row, "OWNER_TYPE_ID"));
     let owner = match owner {
@@ -331,7 +331,7 @@ fn activity(names: &Names<'_>, row: &Row) -> Result<String> {
     ))
 }
 
-fn comment(names: &Names<'_>, row: &Row) -> Result<String> {
+fn comment(names: &DisplayNames<'_>, row: &Row) -> Result<String> {
     let kind = text_of(row, "ENTITY_TYPE");
     let owner = [&LEAD, &DEAL, &CONTACT, &COMPANY].into_iter().find(|entity| entity.table == kind);
     let owner = match owner {
@@ -346,7 +346,7 @@ fn comment(names: &Names<'_>, row: &Row) -> Result<String> {
     ))
 }
 
-fn task_comment(names: &Names<'_>, row: &Row) -> Result<String> {
+fn task_comment(names: &DisplayNames<'_>, row: &Row) -> Result<String> {
     Ok(format!(
         "<td>{}</td>{}<td>{}</td>{}",
         escape(text_of(row, "POST_MESSAGE")),

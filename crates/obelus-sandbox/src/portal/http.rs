@@ -20,17 +20,17 @@ use tower_service::Service;
 
 use super::lenient::Lenient;
 use crate::page;
-use crate::server::{Request, Server};
+use crate::server::{PortalServer, RestRequest};
 use crate::tls::Tls;
-use crate::wire::{Params, xml};
+use crate::wire::{RestParams, xml};
 
 /// Bodies larger than this are refused.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 
-pub(super) fn router(server: Arc<Server>) -> Router {
+pub(super) fn router(server: Arc<PortalServer>) -> Router {
     Router::new()
         .route("/", get(show_page))
-        .route("/version", get(async |State(server): State<Arc<Server>>| server.state().log.count().to_string()))
+        .route("/version", get(async |State(server): State<Arc<PortalServer>>| server.state().log.count().to_string()))
         .route("/rest/{*path}", any(call))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(server)
@@ -49,7 +49,7 @@ struct Dropped;
 struct AnswerDropped;
 
 async fn call(
-    State(server): State<Arc<Server>>,
+    State(server): State<Arc<PortalServer>>,
     axum::extract::Path(path): axum::extract::Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
@@ -58,8 +58,8 @@ async fn call(
 ) -> Response {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let key = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
-    let params = Params::read(&query.unwrap_or_default(), content_type, &body);
-    let reply = server.serve(Request { path: &path, params, from: from.ip(), key });
+    let params = RestParams::read(&query.unwrap_or_default(), content_type, &body);
+    let reply = server.serve(RestRequest { path: &path, params, from: from.ip(), key });
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match reply.as_xml {
         true => (status, [(header::CONTENT_TYPE, "text/xml; charset=utf-8")], xml(&reply.body)).into_response(),
@@ -72,8 +72,8 @@ async fn call(
     response
 }
 
-async fn show_page(State(server): State<Arc<Server>>, RawQuery(query): RawQuery) -> Response {
-    let wanted = Params::of_query(&query.unwrap_or_default());
+async fn show_page(State(server): State<Arc<PortalServer>>, RawQuery(query): RawQuery) -> Response {
+    let wanted = RestParams::of_query(&query.unwrap_or_default());
     let html = page::html(&server, &wanted);
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
     let headers = [

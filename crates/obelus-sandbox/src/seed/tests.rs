@@ -5,7 +5,7 @@ use crate::entity::ALL;
 
 /// Every row of every table, as text.
 fn everything(now: i64, language: PortalLanguage) -> Result<String> {
-    let (store, _) = Store::open(None)?;
+    let (store, _) = PortalStore::open(None)?;
     store.create()?;
     fill(&store, now, DEALS, language)?;
     let mut all = String::new();
@@ -29,7 +29,7 @@ fn the_same_moment_gives_the_same_portal() -> Result<()> {
 
 #[test]
 fn record_counts_and_references_are_as_expected() -> Result<()> {
-    let (store, _) = Store::open(None)?;
+    let (store, _) = PortalStore::open(None)?;
     store.create()?;
     fill(&store, 1_800_000_000, DEALS, PortalLanguage::Russian)?;
     let count = |entity: &Entity| store.count(entity, "", Vec::new());
@@ -79,7 +79,7 @@ fn past_events_have_past_dates() -> Result<()> {
 }
 
 fn assert_done_before(now: i64) -> Result<()> {
-    let (store, _) = Store::open(None)?;
+    let (store, _) = PortalStore::open(None)?;
     store.create()?;
     fill(&store, now, DEALS, PortalLanguage::Russian)?;
     for (table, column) in [

@@ -5,7 +5,7 @@ mod english;
 pub(super) use english::ENGLISH;
 
 /// The made-up data of a portal in one language.
-pub(super) struct Words {
+pub(super) struct SeedWords {
     pub(super) second_funnel: &'static str,
     /// Directory, code, name, meaning (`S` won, `F` lost), colour.
     pub(super) statuses: &'static [(&'static str, &'static str, &'static str, &'static str, &'static str)],
@@ -44,7 +44,7 @@ pub(super) struct Words {
     pub(super) website_request: &'static str,
 }
 
-pub(super) static RUSSIAN: Words = Words {
+pub(super) static RUSSIAN: SeedWords = SeedWords {
     second_funnel: SECOND_FUNNEL,
     statuses: STATUSES,
     own_fields: OWN_FIELDS,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// The result of a method.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct MethodAnswer {
     pub(crate) result: Value,
     /// The number of rows of a list, on all pages.
     pub(crate) total: Option<i64>,
@@ -12,16 +12,16 @@ pub(crate) struct Answer {
     pub(crate) next: Option<i64>,
 }
 
-impl From<Value> for Answer {
+impl From<Value> for MethodAnswer {
     fn from(result: Value) -> Self {
-        Answer { result, total: None, next: None }
+        MethodAnswer { result, total: None, next: None }
     }
 }
 
 /// An error in the portal's form.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{status} {code}: {words}")]
-pub(crate) struct Fault {
+pub(crate) struct RestError {
     pub(crate) status: u16,
     pub(crate) code: String,
     pub(crate) words: String,
@@ -29,30 +29,30 @@ pub(crate) struct Fault {
     pub(crate) argument: Option<String>,
 }
 
-impl Fault {
+impl RestError {
     pub(crate) fn new(status: u16, code: &str, words: impl Into<String>) -> Self {
-        Fault { status, code: code.to_owned(), words: words.into(), argument: None }
+        RestError { status, code: code.to_owned(), words: words.into(), argument: None }
     }
 
     /// An error of the CRM, which has no code.
     pub(crate) fn crm(words: impl Into<String>) -> Self {
-        Fault::new(400, "", words)
+        RestError::new(400, "", words)
     }
 
     pub(crate) fn not_found() -> Self {
-        Fault::crm("Not found")
+        RestError::crm("Not found")
     }
 
     pub(crate) fn no_id() -> Self {
-        Fault::crm("ID is not defined or invalid.")
+        RestError::crm("ID is not defined or invalid.")
     }
 
     pub(crate) fn argument(name: &str, words: impl Into<String>) -> Self {
-        Fault { argument: Some(name.to_owned()), ..Fault::new(400, "ERROR_ARGUMENT", words) }
+        RestError { argument: Some(name.to_owned()), ..RestError::new(400, "ERROR_ARGUMENT", words) }
     }
 
     pub(crate) fn core(words: impl Into<String>) -> Self {
-        Fault::new(400, "ERROR_CORE", words)
+        RestError::new(400, "ERROR_CORE", words)
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -64,9 +64,9 @@ impl Fault {
     }
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for RestError {
     fn from(error: rusqlite::Error) -> Self {
-        Fault::new(500, "INTERNAL_SERVER_ERROR", format!("the sandbox's database: {error}"))
+        RestError::new(500, "INTERNAL_SERVER_ERROR", format!("the sandbox's database: {error}"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Fault;
+use super::RestError;
 use super::answer::php_map;
 
 /// Keys nested deeper than this are dropped, as PHP does.
@@ -10,17 +10,17 @@ const MAX_DEPTH: usize = 32;
 
 /// The parameters of a call: an object, or a list of positional parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Params(Value);
+pub(crate) struct RestParams(Value);
 
-impl Default for Params {
+impl Default for RestParams {
     fn default() -> Self {
-        Params(Value::Object(Map::new()))
+        RestParams(Value::Object(Map::new()))
     }
 }
 
-impl Params {
+impl RestParams {
     /// Reads the parameters of a request. The body overrides the query, key by key; invalid JSON is ignored.
-    pub(crate) fn read(query: &str, content_type: &str, body: &[u8]) -> Params {
+    pub(crate) fn read(query: &str, content_type: &str, body: &[u8]) -> RestParams {
         let from_query = parse_query(query);
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let from_body = match kind.as_str() {
@@ -37,16 +37,16 @@ impl Params {
         match (from_query, from_body) {
             (Value::Object(mut all), Value::Object(body)) => {
                 all.extend(body);
-                Params(Value::Object(all))
+                RestParams(Value::Object(all))
             }
-            (query, Value::Object(body)) if body.is_empty() => Params(query),
-            (_, body) => Params(body),
+            (query, Value::Object(body)) if body.is_empty() => RestParams(query),
+            (_, body) => RestParams(body),
         }
     }
 
     /// The parameters of a command in a batch: `filter[>ID]=1&select[]=ID`.
-    pub(crate) fn of_query(query: &str) -> Params {
-        Params(parse_query(query))
+    pub(crate) fn of_query(query: &str) -> RestParams {
+        RestParams(parse_query(query))
     }
 
     pub(crate) fn value(&self) -> &Value {
@@ -77,12 +77,12 @@ impl Params {
     }
 
     /// An object such as `filter`; `None` if it is not given.
-    pub(crate) fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
+    pub(crate) fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, RestError> {
         as_object(self.get(name), name)
     }
 
     /// A list such as `select`; `None` if it is not given.
-    pub(crate) fn list(&self, name: &str) -> Result<Option<Vec<Value>>, Fault> {
+    pub(crate) fn list(&self, name: &str) -> Result<Option<Vec<Value>>, RestError> {
         match self.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.is_empty() => Ok(None),
@@ -99,7 +99,7 @@ impl Params {
 }
 
 /// A value as an object. A list becomes an object with the keys 0, 1, 2, …, because PHP does not distinguish them.
-pub(crate) fn as_object(value: Option<&Value>, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
+pub(crate) fn as_object(value: Option<&Value>, name: &str) -> Result<Option<Map<String, Value>>, RestError> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.is_empty() => Ok(None),
@@ -111,8 +111,8 @@ pub(crate) fn as_object(value: Option<&Value>, name: &str) -> Result<Option<Map<
     }
 }
 
-pub(crate) fn must_be_array(name: &str) -> Fault {
-    Fault::crm(format!("Parameter '{name}' must be array."))
+pub(crate) fn must_be_array(name: &str) -> RestError {
+    RestError::crm(format!("Parameter '{name}' must be array."))
 }
 
 /// An integer from a number or from text.
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn nested_keys_make_a_tree() {
-        let params = Params::of_query(
+        let params = RestParams::of_query(
             "filter[%25TITLE]=%D0%BE%D0%BA%D0%BD%D0%B0&filter[>ID]=5&select[]=ID&select[]=TITLE&fields[PHONE][0][VALUE]=+7&start=50&a=b=c&empty",
         );
         let expected = json!({
@@ -253,17 +253,17 @@ mod tests {
     fn odd_keys_do_not_panic() {
         for query in ["[a]=1", "a[=1", "a]=1", "a[b=1", "a[b]c=1", "a=1&a[b]=2", "%=%zz&%d0=x", "=", "a[][]=1&a[][]=2"]
         {
-            assert!(Params::of_query(query).value().is_object(), "{query}");
+            assert!(RestParams::of_query(query).value().is_object(), "{query}");
         }
         // The first `=` ends the key, even if it was meant as part of an operator.
-        assert_eq!(Params::of_query("f[>=ID]=2&f[<ID]=9").value(), &json!({"f[>": "ID]=2", "f": {"<ID": "9"}}));
-        assert_eq!(Params::of_query("a=1&a[b]=2").value(), &json!({"a": {"b": "2"}}));
-        assert_eq!(Params::of_query(&format!("a{}=1", "[b]".repeat(40))).value(), &json!({}));
+        assert_eq!(RestParams::of_query("f[>=ID]=2&f[<ID]=9").value(), &json!({"f[>": "ID]=2", "f": {"<ID": "9"}}));
+        assert_eq!(RestParams::of_query("a=1&a[b]=2").value(), &json!({"a": {"b": "2"}}));
+        assert_eq!(RestParams::of_query(&format!("a{}=1", "[b]".repeat(40))).value(), &json!({}));
     }
 
     #[test]
     fn a_json_body_overrides_the_query_and_a_broken_one_is_ignored() {
-        let read = |body: &str| Params::read("id=1&start=50", "application/json; charset=utf-8", body.as_bytes());
+        let read = |body: &str| RestParams::read("id=1&start=50", "application/json; charset=utf-8", body.as_bytes());
         assert_eq!(read("{\"id\": 2}").value(), &json!({"id": 2, "start": "50"}));
         assert_eq!(read("{broken").value(), &json!({"id": "1", "start": "50"}));
         assert_eq!(read("[8, {\"TITLE\": \"x\"}]").value(), &json!([8, {"TITLE": "x"}]));
@@ -273,16 +273,16 @@ mod tests {
     #[test]
     fn a_multipart_body_is_read() {
         let body = "--x1\r\nContent-Disposition: form-data; name=\"fields[TITLE]\"\r\n\r\nОкна\r\nи двери\r\n--x1\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n5\r\n--x1--\r\n";
-        let params = Params::read("", "multipart/form-data; boundary=x1", body.as_bytes());
+        let params = RestParams::read("", "multipart/form-data; boundary=x1", body.as_bytes());
         assert_eq!(params.value(), &json!({"fields": {"TITLE": "Окна\r\nи двери"}, "id": "5"}));
     }
 
     #[test]
     fn parameter_names_are_case_insensitive() {
-        let params = Params::of_query("FILTER[ID]=1&taskId=7");
+        let params = RestParams::of_query("FILTER[ID]=1&taskId=7");
         assert_eq!(params.object("filter").ok().flatten().and_then(|f| f.get("ID").cloned()), Some(json!("1")));
         assert_eq!(params.int("TASKID"), Some(7));
-        assert!(Params::of_query("filter=5").object("filter").is_err());
+        assert!(RestParams::of_query("filter=5").object("filter").is_err());
     }
 
     proptest::proptest! {
@@ -293,7 +293,7 @@ mod tests {
             kind in proptest::sample::select(vec!["application/json", "multipart/form-data; boundary=x", "", "application/x-www-form-urlencoded"]),
             body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80),
         ) {
-            let params = Params::read(&query, kind, &body);
+            let params = RestParams::read(&query, kind, &body);
             proptest::prop_assert!(params.value().is_object() || params.value().is_array());
         }
     }

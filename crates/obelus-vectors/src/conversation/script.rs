@@ -8,12 +8,12 @@ use super::peers::{Called, Peers, names, outcome_of};
 
 /// The rest of the current turn's script.
 #[derive(Default)]
-pub(crate) struct Script {
+pub(crate) struct TurnScript {
     model: std::vec::IntoIter<Value>,
     portal: std::vec::IntoIter<Value>,
 }
 
-impl Peers for Script {
+impl Peers for TurnScript {
     fn begin(&mut self, turn: &Value) {
         let list = |name: &str| turn[name].as_array().cloned().unwrap_or_default().into_iter();
         (self.model, self.portal) = (list("model"), list("portal"));

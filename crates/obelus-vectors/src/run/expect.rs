@@ -3,10 +3,10 @@
 use obelus_kernel::{Expr, Message, Path};
 use serde_json::Value;
 
-use super::Run;
+use super::CaseRun;
 use super::script::contains;
 
-pub(super) fn differences(run: &Run, expect: &Value) -> Vec<String> {
+pub(super) fn differences(run: &CaseRun, expect: &Value) -> Vec<String> {
     let Value::Object(fields) = expect else { return vec!["`expect` is not an object".to_owned()] };
     let mut why = Vec::new();
     for (name, expected) in fields {
@@ -41,12 +41,12 @@ fn differs(what: &str, found: &Value, expected: &Value) -> Option<String> {
     (found != expected).then(|| format!("{what}: {found} instead of {expected}"))
 }
 
-fn output(run: &Run, expected: &Value) -> Option<String> {
+fn output(run: &CaseRun, expected: &Value) -> Option<String> {
     let found = run.reply.as_ref().map(|reply| reply.output.clone()).unwrap_or_default();
     differs("output", &found, expected)
 }
 
-fn state(run: &Run, instance: Option<&String>, expected: &Value) -> Option<String> {
+fn state(run: &CaseRun, instance: Option<&String>, expected: &Value) -> Option<String> {
     let found = run.session.context().read(&Path::root("state"), instance.map(String::as_str));
     match found {
         Some(found) if *found == *expected => None,
@@ -55,7 +55,7 @@ fn state(run: &Run, instance: Option<&String>, expected: &Value) -> Option<Strin
     }
 }
 
-fn absent(run: &Run, expected: &Value) -> Option<String> {
+fn absent(run: &CaseRun, expected: &Value) -> Option<String> {
     expected.as_array()?.iter().filter_map(Value::as_str).find_map(|text| {
         let expr = Expr::parse(text).ok()?;
         let value = run.session.context().resolve(&expr, None)?;
@@ -63,7 +63,7 @@ fn absent(run: &Run, expected: &Value) -> Option<String> {
     })
 }
 
-fn errors(run: &Run) -> Vec<Value> {
+fn errors(run: &CaseRun) -> Vec<Value> {
     let errors = run.session.context().messages().iter().filter_map(|message| match message {
         Message::Data(data) if data.kind == "error" => Some(data.data().into_owned()),
         _ => None,
@@ -92,14 +92,14 @@ fn one_to_one(what: &str, found: &[Value], expected: &Value, fits: impl Fn(&Valu
     (!rest.is_empty()).then(|| format!("{what}: besides, there are {rest:?}"))
 }
 
-fn never(run: &Run, expected: &Value) -> Option<String> {
+fn never(run: &CaseRun, expected: &Value) -> Option<String> {
     expected.as_array()?.iter().find_map(|pattern| {
         let hit = run.received.iter().find(|received| contains(&received.call, pattern))?;
         Some(format!("{} was called", hit.call))
     })
 }
 
-fn order(run: &Run, expected: &Value) -> Option<String> {
+fn order(run: &CaseRun, expected: &Value) -> Option<String> {
     let of = |tool: &Value| run.received.iter().filter(|received| received.call["_tool"] == *tool).collect::<Vec<_>>();
     expected.as_array()?.iter().find_map(|pair| {
         let (first, second) = (of(&pair[0]), of(&pair[1]));
@@ -112,7 +112,7 @@ fn order(run: &Run, expected: &Value) -> Option<String> {
     })
 }
 
-fn status(run: &Run, expected: &Value) -> Option<String> {
+fn status(run: &CaseRun, expected: &Value) -> Option<String> {
     let reports: Vec<_> = run.history.iter().cloned().chain(run.session.calls()).collect();
     expected.as_object()?.iter().find_map(|(tool, expected)| {
         let of: Vec<_> = reports.iter().filter(|report| report.call["_tool"] == tool.as_str()).collect();

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use obelus_kernel::session::{Answer, CallError, Outcome, Solution, Start};
 use serde_json::Value;
 
-pub(super) struct Activities {
+pub(super) struct ScriptedActivities {
     behaviours: Value,
     /// The number of calls of each activity.
     counts: BTreeMap<String, usize>,
 }
 
-impl Activities {
+impl ScriptedActivities {
     pub(super) fn new(behaviours: Value) -> Self {
         Self { behaviours, counts: BTreeMap::new() }
     }

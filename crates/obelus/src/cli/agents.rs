@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Format, Mode, StoreArgs};
+use super::{Format, ModeArg, StoreArgs};
 
 /// List, show and check agents. An agent is a folder with an `agent.yaml`.
 #[derive(Subcommand)]
@@ -133,7 +133,7 @@ pub(crate) struct Login {
 
 /// Explain an agent's policy.
 #[derive(Subcommand)]
-pub(crate) enum Policy {
+pub(crate) enum PolicyCommand {
     Explain(Explain),
 }
 
@@ -156,7 +156,7 @@ pub(crate) struct Explain {
     pub(crate) call: PathBuf,
     /// Judge the call in this mode instead of the agent's.
     #[arg(long, value_enum, value_name = "M")]
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<ModeArg>,
     /// Judge the call with the standing consents of this saved session.
     #[arg(long, value_name = "S")]
     pub(crate) session: Option<String>,

@@ -7,7 +7,7 @@ use super::{ServerArgs, StoreArgs};
 /// List the open questions of all saved sessions.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus inbox --json | jq -r '.[].id'")]
-pub(crate) struct Inbox {
+pub(crate) struct InboxArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
@@ -33,7 +33,7 @@ Examples:
   obelus answer booking:q1 value 4
   obelus answer letters:q2 happened"
 )]
-pub(crate) struct Answer {
+pub(crate) struct AnswerArgs {
     /// The question's id from `obelus inbox`: SESSION:QUESTION.
     pub(crate) id: String,
     #[command(subcommand)]

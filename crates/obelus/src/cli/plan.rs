@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Mode, RunOptions};
+use super::{ModeArg, RunOptions};
 
 /// Check, draw, simulate or run a plan.
 #[derive(Subcommand)]
-pub(crate) enum Plan {
-    Check(Check),
-    Graph(Graph),
+pub(crate) enum PlanCommand {
+    Check(CheckArgs),
+    Graph(GraphArgs),
     Simulate(Simulate),
     Run(RunPlan),
 }
@@ -36,7 +36,7 @@ pub(crate) struct Simulate {
     pub(crate) plan: PlanFile,
     /// The mode of the simulated run.
     #[arg(long, value_enum, default_value = "full")]
-    pub(crate) mode: Mode,
+    pub(crate) mode: ModeArg,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -68,7 +68,7 @@ pub(crate) struct RunPlan {
 Examples:
   obelus plan check plan.json
   obelus plan check plan.json --json | jq .errors")]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) plan: PlanFile,
     /// Print `{valid, waves, edges, errors, warnings}`.
@@ -83,7 +83,7 @@ Examples:
   obelus plan graph plan.json --format svg > plan.svg
   obelus plan graph plan.json --format dot | dot -Tpng > plan.png
   obelus plan graph plan.json                  Mermaid, for Markdown")]
-pub(crate) struct Graph {
+pub(crate) struct GraphArgs {
     #[command(flatten)]
     pub(crate) plan: PlanFile,
     /// The format of the drawing.

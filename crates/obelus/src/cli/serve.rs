@@ -80,7 +80,7 @@ pub(crate) struct Serve {
 
 /// Tokens for `obelus serve`.
 #[derive(Subcommand)]
-pub(crate) enum Tokens {
+pub(crate) enum TokensCommand {
     /// Make a token. It is printed once.
     #[command(after_help = "Example:\n  obelus tokens add anna --role operator --store work")]
     Add {

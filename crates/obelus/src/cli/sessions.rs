@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Mode, NoServer, ServerArgs, StoreArgs};
+use super::{ModeArg, NoServer, ServerArgs, StoreArgs};
 
 /// List, show and manage saved sessions.
 #[derive(Subcommand)]
-pub(crate) enum Sessions {
+pub(crate) enum SessionsCommand {
     /// List the sessions, newest first, each with its status and its agent.
     #[command(after_help = "Example:\n  obelus sessions list --store work")]
     List {
@@ -76,7 +76,7 @@ Examples:
         session: Option<String>,
         /// The mode in which it continues; by default the agent's.
         #[arg(long, value_enum, value_name = "M")]
-        mode: Option<Mode>,
+        mode: Option<ModeArg>,
         #[command(flatten)]
         store: StoreArgs,
         #[command(flatten)]

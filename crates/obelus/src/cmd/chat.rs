@@ -5,6 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
+//! | `work` | work that it gives to its session |
 //! | `answers` | the answers to commands that only read |
 //! | `first_input` | the first line, by which an agent of several languages chooses one |
 //! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
@@ -38,6 +39,7 @@ mod terminal;
 mod text;
 mod tour;
 mod why;
+mod work;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -48,10 +50,10 @@ use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::{Host, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
-use super::holder::Holder;
+use super::holder::GuestServer;
 use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_reopened, told};
 use super::run::{load_agent, on};
-use crate::cli::{Chat, RunOptions};
+use crate::cli::{ChatArgs, RunOptions};
 use crate::command_error::wrong;
 use crate::language::{Words, fill, mode_means, words_of};
 use crate::output::Exit;
@@ -59,16 +61,17 @@ pub(crate) use approve::{listed, numbers};
 use editor::Editor;
 use first_input::{FirstInput, UserSide};
 pub(crate) use question::{lines as question_lines, open_calls, styled};
-use screen::{Part, Surface};
-pub(crate) use talk::Work;
-use talk::{Talk, WorkResult};
+use screen::{OutputKind, Surface};
+use talk::Talk;
 use terminal::Terminal;
-pub(crate) use text::Line;
+pub(crate) use text::StyledLine;
 pub(crate) use tour::TourStep;
 pub(crate) use why::lines as why_lines;
+pub(crate) use work::ChatWork;
+use work::ChatWorkResult;
 
 /// The requested conversation.
-struct Opened {
+struct OpenedChat {
     host: Host,
     handle: SessionHandle,
     /// The folder of its store, if it is stored.
@@ -86,7 +89,7 @@ struct Opened {
     first: Option<String>,
 }
 
-pub(crate) fn run(args: &Chat) -> Result<Exit> {
+pub(crate) fn run(args: &ChatArgs) -> Result<Exit> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     on(async {
         let notices = Notices::default();
@@ -107,7 +110,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         notices.tell(move |words| screen.lock().complain(words));
         if let Some(mode) = opened.mode
             && mode != talk.mode().await?
-            && let WorkResult::Left = talk.work(Work::Tell(Input::Mode { mode })).await?
+            && let ChatWorkResult::Left = talk.work(ChatWork::Tell(Input::Mode { mode })).await?
         {
             return Ok(Exit::Interrupted);
         }
@@ -117,7 +120,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         // Other processes can answer the session while this one holds its store.
         let served = match opened.folder {
             Some(folder) => {
-                let holder = Holder::open(opened.host.clone(), &folder)?;
+                let holder = GuestServer::open(opened.host.clone(), &folder)?;
                 let (over, is_over) = tokio::sync::oneshot::channel();
                 Some((over, tokio::spawn(holder.serve(is_over))))
             }
@@ -147,7 +150,7 @@ async fn converse(talk: Talk, side: UserSide, first: Option<String>) -> Result<E
 }
 
 /// The user's side.
-fn user_side(args: &Chat, is_terminal: bool) -> UserSide {
+fn user_side(args: &ChatArgs, is_terminal: bool) -> UserSide {
     if !is_terminal {
         return UserSide::of_lines();
     }
@@ -163,7 +166,7 @@ pub(crate) async fn attend(
     session: Option<String>,
     store: Option<PathBuf>,
     phrases: &'static Words,
-    work: Vec<Work>,
+    work: Vec<ChatWork>,
 ) -> Result<bool> {
     let mut talk = Talk::new(handle.clone(), String::new(), session, phrases, Surface::Stderr).await?;
     talk.store = store;
@@ -172,7 +175,7 @@ pub(crate) async fn attend(
 }
 
 /// Runs a scripted conversation and shows it.
-pub(crate) fn tour(args: &Chat, moves: &[TourStep]) -> Result<Exit> {
+pub(crate) fn tour(args: &ChatArgs, moves: &[TourStep]) -> Result<Exit> {
     on(async {
         let Some(opened) = open(args, &Notices::default(), true, &mut UserSide::Script).await? else {
             return Ok(Exit::Done);
@@ -201,18 +204,18 @@ async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
         return Ok(());
     }
     let lines = greeting(&talk.agent, talk.mode().await?, talk.session.as_deref(), phrases);
-    talk.screen.lock().write(Part::Note, &lines);
+    talk.screen.lock().write(OutputKind::Note, &lines);
     if goes_on {
-        let mut lines = vec![text::Line::of(crate::output::DIM, phrases.chat.going_on)];
+        let mut lines = vec![text::StyledLine::of(crate::output::DIM, phrases.chat.going_on)];
         lines.extend(talk.latest_words().await?);
-        talk.screen.lock().write(Part::Words, &lines);
+        talk.screen.lock().write(OutputKind::Words, &lines);
     }
     Ok(())
 }
 
 /// The agent and its mode.
-fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> Vec<text::Line> {
-    let head = text::Line::new().shown(crate::output::BOLD, agent);
+fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> Vec<text::StyledLine> {
+    let head = text::StyledLine::new().shown(crate::output::BOLD, agent);
     let kept = match kept_as {
         Some(session) => fill(phrases.chat.kept, &[session]),
         None => phrases.chat.not_kept.to_owned(),
@@ -220,14 +223,14 @@ fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> 
     let mode_is = fill(phrases.chat.mode_is, &[mode.name(), mode_means(mode, phrases)]);
     vec![
         head.own(crate::output::DIM, format!("  {kept}")).hanging(2),
-        text::Line::of(editor::colour(mode), mode_is),
-        text::Line::of(crate::output::DIM, phrases.chat.hello),
+        text::StyledLine::of(editor::colour(mode), mode_is),
+        text::StyledLine::of(crate::output::DIM, phrases.chat.hello),
     ]
 }
 
 /// Opens the session, new or existing; none if the person left before it was created. With `is_alone`, questions of
 /// running calls are declined, because no person can answer.
-async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSide) -> Result<Option<Opened>> {
+async fn open(args: &ChatArgs, notices: &Notices, is_alone: bool, side: &mut UserSide) -> Result<Option<OpenedChat>> {
     let connector = connector(&args.how.store, notices);
     let Some(id) = &args.how.session else {
         let Some((mut spec, first)) = begun(args, side).await? else { return Ok(None) };
@@ -236,7 +239,7 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSid
         let host = Host::new(connector);
         let handle = host.create_temporary("chat", spec).await.context(words_of(None).starting.not_started)?;
         let (goes_on, mode) = (false, None);
-        return Ok(Some(Opened { host, handle, folder: None, agent, language, goes_on, mode, token, first }));
+        return Ok(Some(OpenedChat { host, handle, folder: None, agent, language, goes_on, mode, token, first }));
     };
     let store = SqliteStore::open(&store_folder(&args.how.store)?)?;
     let host = host_of(&store, connector);
@@ -249,7 +252,17 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSid
         if let Some(mode) = args.how.mode {
             handle.set_mode(mode.into()).await?;
         }
-        return Ok(Some(Opened { host, handle, folder, agent, language, goes_on: false, mode: None, token, first }));
+        return Ok(Some(OpenedChat {
+            host,
+            handle,
+            folder,
+            agent,
+            language,
+            goes_on: false,
+            mode: None,
+            token,
+            first,
+        }));
     };
     if let Some(named) = &args.agent {
         let folder = agents::locate(named)?;
@@ -271,12 +284,12 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSid
     tell_reopened(&handle).await?;
     tell_changes(&handle).await?;
     let mode = args.how.mode.map(Into::into);
-    Ok(Some(Opened { host, handle, folder, agent, language, goes_on, mode, token, first: None }))
+    Ok(Some(OpenedChat { host, handle, folder, agent, language, goes_on, mode, token, first: None }))
 }
 
 /// The named agent, else `crm`, else the only one, else the bundled one. It speaks the language of the first line,
 /// which is returned too; none if the person left instead.
-async fn begun(args: &Chat, side: &mut UserSide) -> Result<Option<(SessionSpec, Option<String>)>> {
+async fn begun(args: &ChatArgs, side: &mut UserSide) -> Result<Option<(SessionSpec, Option<String>)>> {
     let folder = match &args.agent {
         Some(agent) => agents::locate(agent)?,
         None => the_only_agent()?,

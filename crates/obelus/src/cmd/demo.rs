@@ -10,7 +10,7 @@ use obelus_sandbox::{Portal, PortalLanguage, SandboxOptions};
 use obelus_words::TourWords;
 
 use super::chat::{self, TourStep};
-use crate::cli::{Chat, Mode, RunOptions, ServerArgs, StoreArgs};
+use crate::cli::{ChatArgs, ModeArg, RunOptions, ServerArgs, StoreArgs};
 use crate::language::{Language, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
 
@@ -84,11 +84,11 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let plays_itself = args.tour || !is_terminal;
     let session = args.store.store.is_some().then(|| "demo".to_owned());
-    let conversation = Chat {
+    let conversation = ChatArgs {
         agent: Some("crm".to_owned()),
         how: RunOptions {
             model: Some(MODEL.to_owned()),
-            mode: Some(Mode::Full),
+            mode: Some(ModeArg::Full),
             activities: None,
             mcp: None,
             sites: Vec::new(),
@@ -125,7 +125,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
 async fn start_demo_server(code: &str) -> Result<super::serve::demo_server::DemoServer> {
     let phrases = words_of(Some(code));
     let prepare = |mut spec: obelus_runtime::SessionSpec| {
-        spec.settings.mode = Mode::Full.into();
+        spec.settings.mode = ModeArg::Full.into();
         let model = MODEL.into();
         spec.model = Some(obelus_runtime::specs::ChosenModel { model, folder: std::path::PathBuf::new() });
         spec

@@ -11,18 +11,18 @@ use crate::output::{self, Exit, GREEN, RED, YELLOW, visible};
 
 /// The result of a check. Something optional that is absent is `Missing`.
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum CheckState {
     Fine,
     Missing,
     Broken,
 }
 
-impl State {
+impl CheckState {
     fn name(self) -> &'static str {
         match self {
-            State::Fine => "ok",
-            State::Missing => "missing",
-            State::Broken => "broken",
+            CheckState::Fine => "ok",
+            CheckState::Missing => "missing",
+            CheckState::Broken => "broken",
         }
     }
 }
@@ -31,50 +31,52 @@ pub(crate) fn run(args: &Doctor) -> Exit {
     let mut checks = vec![binary(), terminal(), agents(), key()];
     checks.extend(browser());
     if args.json {
-        let row = |(name, state, words): &(&str, State, String)| json!({"check": name, "ok": *state == State::Fine, "state": state.name(), "message": words});
+        let row = |(name, state, words): &(&str, CheckState, String)| json!({"check": name, "ok": *state == CheckState::Fine, "state": state.name(), "message": words});
         output::json(&checks.iter().map(row).collect::<Value>());
     } else {
         for (name, state, words) in &checks {
             let mark = match state {
-                State::Fine => format!("{GREEN}ok{GREEN:#}     "),
-                State::Missing => format!("{YELLOW}missing{YELLOW:#}"),
-                State::Broken => format!("{RED}broken{RED:#} "),
+                CheckState::Fine => format!("{GREEN}ok{GREEN:#}     "),
+                CheckState::Missing => format!("{YELLOW}missing{YELLOW:#}"),
+                CheckState::Broken => format!("{RED}broken{RED:#} "),
             };
             output::answer(&format!("{mark} {name}: {}", visible(words)));
         }
     }
-    if checks.iter().any(|(_, state, _)| *state == State::Broken) { Exit::Failed } else { Exit::Done }
+    if checks.iter().any(|(_, state, _)| *state == CheckState::Broken) { Exit::Failed } else { Exit::Done }
 }
 
-fn binary() -> (&'static str, State, String) {
-    ("obelus", State::Fine, format!("version {}", env!("CARGO_PKG_VERSION")))
+fn binary() -> (&'static str, CheckState, String) {
+    ("obelus", CheckState::Fine, format!("version {}", env!("CARGO_PKG_VERSION")))
 }
 
-fn terminal() -> (&'static str, State, String) {
+fn terminal() -> (&'static str, CheckState, String) {
     match std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        true => ("terminal", State::Fine, "questions can be answered here".to_owned()),
-        false => {
-            ("terminal", State::Missing, "no terminal: questions are printed, and the command exits with 3".to_owned())
-        }
+        true => ("terminal", CheckState::Fine, "questions can be answered here".to_owned()),
+        false => (
+            "terminal",
+            CheckState::Missing,
+            "no terminal: questions are printed, and the command exits with 3".to_owned(),
+        ),
     }
 }
 
-fn agents() -> (&'static str, State, String) {
+fn agents() -> (&'static str, CheckState, String) {
     let all = found();
     if all.is_empty() {
         let words = "there is no folder `agents` here; make one, or set OBELUS_AGENTS to others";
-        return ("agents", State::Missing, words.to_owned());
+        return ("agents", CheckState::Missing, words.to_owned());
     }
     let faulty: Vec<String> =
         all.iter().filter(|path| Agent::load(path).is_err()).map(|path| path.display().to_string()).collect();
     match faulty.is_empty() {
-        true => ("agents", State::Fine, format!("{} found", all.len())),
-        false => ("agents", State::Broken, format!("faulty: {}; see `obelus agents check`", faulty.join(", "))),
+        true => ("agents", CheckState::Fine, format!("{} found", all.len())),
+        false => ("agents", CheckState::Broken, format!("faulty: {}; see `obelus agents check`", faulty.join(", "))),
     }
 }
 
 /// The operator's browser. It is optional, so nothing here counts as broken.
-fn browser() -> Vec<(&'static str, State, String)> {
+fn browser() -> Vec<(&'static str, CheckState, String)> {
     let found = obelus_connect::browser::find();
     let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let server = found.program.as_ref().map(|program| {
@@ -85,17 +87,19 @@ fn browser() -> Vec<(&'static str, State, String)> {
     let rows = [("node", Some("found".to_owned())), ("Playwright MCP", server), ("Chromium", shown(&found.chromium))];
     let row = |(what, there): (&'static str, Option<String>)| match found.missing.iter().find(|one| one.what == what) {
         Some(one) => {
-            (what, State::Missing, format!("{}; the operator needs it. Install it by: {}", one.why, one.command))
+            (what, CheckState::Missing, format!("{}; the operator needs it. Install it by: {}", one.why, one.command))
         }
-        None => (what, State::Fine, there.unwrap_or_else(|| "cannot be run without node".to_owned())),
+        None => (what, CheckState::Fine, there.unwrap_or_else(|| "cannot be run without node".to_owned())),
     };
     rows.into_iter().map(row).collect()
 }
 
 /// Whether the key is set; it is never printed.
-fn key() -> (&'static str, State, String) {
+fn key() -> (&'static str, CheckState, String) {
     match std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
-        true => ("OPENAI_API_KEY", State::Fine, "is set".to_owned()),
-        false => ("OPENAI_API_KEY", State::Missing, "is not set; playbook:FILE and replay:FILE need none".to_owned()),
+        true => ("OPENAI_API_KEY", CheckState::Fine, "is set".to_owned()),
+        false => {
+            ("OPENAI_API_KEY", CheckState::Missing, "is not set; playbook:FILE and replay:FILE need none".to_owned())
+        }
     }
 }

@@ -50,17 +50,17 @@ const TRIES: u32 = 3;
 const AGAIN: Duration = Duration::from_millis(300);
 
 /// Serves guests while this process holds the store.
-pub(crate) struct Holder {
+pub(crate) struct GuestServer {
     listener: UnixListener,
-    address: Address,
+    address: SocketAddress,
     folder: PathBuf,
     host: Host,
 }
 
-impl Holder {
+impl GuestServer {
     /// Opens the socket in the store's folder.
     pub(crate) fn open(host: Host, folder: &Path) -> Result<Self> {
-        let address = Address::of(folder)?;
+        let address = SocketAddress::of(folder)?;
         // This process has the lock, so a leftover socket is unused.
         let _ = fs::remove_file(&address.path);
         let listener = UnixListener::bind(&address.path).with_context(|| address.path.display().to_string())?;
@@ -252,7 +252,7 @@ pub(crate) fn tell_holder(
     phrases: &Words,
     tell: &dyn Fn(&Value, &str),
 ) -> Result<()> {
-    let address = Address::of(folder)?;
+    let address = SocketAddress::of(folder)?;
     let request = json!({"session": id, "named": named, "tell": input, "id": InputId::drawn()}).to_string();
     let mut tries = 1;
     let (line, stream) = loop {
@@ -339,13 +339,13 @@ fn unanswered(error: std::io::Error, phrases: &Words) -> anyhow::Error {
 }
 
 /// The address of the socket.
-struct Address {
+struct SocketAddress {
     path: PathBuf,
     /// Open while the address goes through it.
     _folder: Option<fs::File>,
 }
 
-impl Address {
+impl SocketAddress {
     /// A socket's path is limited to about a hundred bytes; a longer one is reached through the open folder.
     fn of(folder: &Path) -> Result<Self> {
         let path = folder.join("obelus.sock");

@@ -45,7 +45,7 @@ impl Narrator {
     /// A question as text.
     pub(crate) fn question(&self, view: &QuestionView, with_details: bool) -> String {
         let lines = question_lines(view, with_details);
-        let mut text: Vec<String> = lines.iter().map(super::chat::Line::styled).collect();
+        let mut text: Vec<String> = lines.iter().map(super::chat::StyledLine::styled).collect();
         let until = fill(self.phrases.answering.until, &[&view.expires_at]);
         text.push(format!("  {DIM}{until}{DIM:#}"));
         text.join("\n")

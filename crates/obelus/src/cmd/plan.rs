@@ -14,7 +14,7 @@ use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 use load::Loaded;
 pub(crate) use load::give_input;
 
-pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
+pub(crate) fn check(args: &cli::CheckArgs) -> Result<Exit> {
     let loaded = Loaded::read(&args.plan)?;
     let dry = loaded.dry_run(loaded.spec.settings.mode);
     if args.json {
@@ -29,7 +29,7 @@ pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
     Ok(if loaded.is_valid() { Exit::Done } else { Exit::Failed })
 }
 
-pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
+pub(crate) fn graph(args: &cli::GraphArgs) -> Result<Exit> {
     let loaded = Loaded::read(&args.plan)?;
     let drawing = obelus_draw::plan_drawing(&loaded.check, &loaded.name);
     match args.format {

@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use super::agents::locate;
 use super::run::load_agent;
 use super::sessions::read_session;
-use crate::cli::{Explain, Policy};
+use crate::cli::{Explain, PolicyCommand};
 use crate::input;
 use crate::language::{Language, Words, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
-pub(crate) fn run(args: &Policy) -> Result<Exit> {
+pub(crate) fn run(args: &PolicyCommand) -> Result<Exit> {
     match args {
-        Policy::Explain(args) => explain_call(args),
+        PolicyCommand::Explain(args) => explain_call(args),
     }
 }
 
@@ -69,7 +69,7 @@ fn explain_call(args: &Explain) -> Result<Exit> {
         document["notes"] = missing_origins.into_iter().collect();
         output::json(&document);
     } else {
-        let report = Report { call: &call, tool, mode: mode.name(), agent: &agent, words };
+        let report = CallExplanation { call: &call, tool, mode: mode.name(), agent: &agent, words };
         report.tell(&found, missing_origins.as_deref());
     }
     Ok(Exit::Done)
@@ -136,7 +136,7 @@ fn missing_origins(call: &Value, tool: &Tool, words: &PolicyWords) -> Option<Str
 }
 
 /// A call that is explained to a person.
-struct Report<'a> {
+struct CallExplanation<'a> {
     call: &'a Value,
     tool: Option<&'a Tool>,
     mode: &'a str,
@@ -144,7 +144,7 @@ struct Report<'a> {
     words: &'a Words,
 }
 
-impl Report<'_> {
+impl CallExplanation<'_> {
     fn tell(&self, found: &Explanation, missing_origins: Option<&str>) {
         let words = &self.words.policy;
         let name = self.call.tool_name();

@@ -31,7 +31,7 @@ use super::chat::styled;
 use super::host::store_folder;
 use super::run::on;
 use super::sessions::inspect::{read, why};
-use crate::cli::{Command, NoServer, ServerArgs, Sessions, StoreArgs, Verb};
+use crate::cli::{Command, NoServer, ServerArgs, SessionsCommand, StoreArgs, Verb};
 use crate::command_error::Declined;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -52,18 +52,20 @@ pub(super) fn run(command: &Command) -> Result<Option<Exit>> {
         Command::Approve(args) => (&args.server, None),
         Command::Deny(args) => (&args.server, None),
         Command::Sessions(args) => match args {
-            Sessions::Fork { server, store, .. } | Sessions::Rm { server, store, .. } => (server, Some(store)),
-            Sessions::List { server, .. }
-            | Sessions::Show { server, .. }
-            | Sessions::Log { server, .. }
-            | Sessions::Pause { server, .. }
-            | Sessions::Resume { server, .. }
-            | Sessions::Export { server, .. }
-            | Sessions::Consents { server, .. }
-            | Sessions::Prune { server, .. } => (server, None),
-            Sessions::Adopt { server, .. } => return at_the_store(server, "sessions adopt"),
-            Sessions::Import { server, .. } => return at_the_store(server, "sessions import"),
-            Sessions::Back { server, .. } => return at_the_store(server, "sessions back"),
+            SessionsCommand::Fork { server, store, .. } | SessionsCommand::Rm { server, store, .. } => {
+                (server, Some(store))
+            }
+            SessionsCommand::List { server, .. }
+            | SessionsCommand::Show { server, .. }
+            | SessionsCommand::Log { server, .. }
+            | SessionsCommand::Pause { server, .. }
+            | SessionsCommand::Resume { server, .. }
+            | SessionsCommand::Export { server, .. }
+            | SessionsCommand::Consents { server, .. }
+            | SessionsCommand::Prune { server, .. } => (server, None),
+            SessionsCommand::Adopt { server, .. } => return at_the_store(server, "sessions adopt"),
+            SessionsCommand::Import { server, .. } => return at_the_store(server, "sessions import"),
+            SessionsCommand::Back { server, .. } => return at_the_store(server, "sessions back"),
         },
         _ => return Ok(None),
     };
@@ -84,24 +86,24 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         Command::Deny(args) => {
             answer::answer(client, &args.id, &Verb::Deny { reason: args.reason.clone() }, None, args.json).await
         }
-        Command::Sessions(Sessions::List { json, .. }) => inspect::list(client, *json).await,
-        Command::Sessions(Sessions::Show { id, at, why: Some(expr), instance, json, .. }) => {
+        Command::Sessions(SessionsCommand::List { json, .. }) => inspect::list(client, *json).await,
+        Command::Sessions(SessionsCommand::Show { id, at, why: Some(expr), instance, json, .. }) => {
             let session = read(&SessionCopy::of(client, id).await?.store, id, *at)?;
             why(&session, expr, instance.as_deref(), *json)
         }
-        Command::Sessions(Sessions::Show { id, at, json, .. }) => inspect::show(client, id, *at, *json).await,
-        Command::Sessions(Sessions::Log { id, json, .. }) => inspect::log(client, id, *json).await,
-        Command::Sessions(Sessions::Pause { id, .. }) => answer::pause(client, id).await,
-        Command::Sessions(Sessions::Resume { id, json, .. }) => answer::resume(client, id, *json).await,
-        Command::Sessions(Sessions::Fork { id, new, at, .. }) => answer::fork(client, id, new, *at).await,
-        Command::Sessions(Sessions::Rm { id, yes, .. }) => answer::remove(client, id, *yes).await,
-        Command::Sessions(Sessions::Export { id, plan, out, .. }) => {
+        Command::Sessions(SessionsCommand::Show { id, at, json, .. }) => inspect::show(client, id, *at, *json).await,
+        Command::Sessions(SessionsCommand::Log { id, json, .. }) => inspect::log(client, id, *json).await,
+        Command::Sessions(SessionsCommand::Pause { id, .. }) => answer::pause(client, id).await,
+        Command::Sessions(SessionsCommand::Resume { id, json, .. }) => answer::resume(client, id, *json).await,
+        Command::Sessions(SessionsCommand::Fork { id, new, at, .. }) => answer::fork(client, id, new, *at).await,
+        Command::Sessions(SessionsCommand::Rm { id, yes, .. }) => answer::remove(client, id, *yes).await,
+        Command::Sessions(SessionsCommand::Export { id, plan, out, .. }) => {
             lifecycle::carry(client, id, *plan, out.as_deref()).await
         }
-        Command::Sessions(Sessions::Consents { id, revoke, json, .. }) => {
+        Command::Sessions(SessionsCommand::Consents { id, revoke, json, .. }) => {
             lifecycle::consents_of(client, id, revoke.as_deref(), *json).await
         }
-        Command::Sessions(Sessions::Prune { days, dry_run, shrink, .. }) => {
+        Command::Sessions(SessionsCommand::Prune { days, dry_run, shrink, .. }) => {
             lifecycle::prune(client, *days, *dry_run, *shrink).await
         }
         _ => Err(anyhow!(words_of(None).serving.not_remote)),

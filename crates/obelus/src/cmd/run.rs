@@ -26,16 +26,16 @@ use super::host::{Notices, connector, host_of, runtime, store_folder, tell_chang
 use super::people::quoted;
 use super::plan::give_input;
 use super::sessions::interrupted;
-use crate::cli::{Run, RunOptions, RunPlan};
+use crate::cli::{RunArgs, RunOptions, RunPlan};
 use crate::command_error::{in_words, wrong};
 use crate::input;
 use crate::language::{fill, wanted, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 pub(crate) use outcome::is_proposal_of;
 pub(crate) use play::{Begin, SessionRun, play, rested_or_paused, tell_paused};
-pub(crate) use show::Shown;
+pub(crate) use show::ShowOptions;
 
-pub(crate) fn request(args: &Run) -> Result<Exit> {
+pub(crate) fn request(args: &RunArgs) -> Result<Exit> {
     let is_agent = args.file.is_dir() || args.file.file_name().is_some_and(|name| name == "agent.yaml");
     let agent = if is_agent { Some(args.file.clone()) } else { agents::named_by(&args.file) };
     let is_agent = agent.is_some();
@@ -66,7 +66,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         begin,
         &args.how,
         &args.image,
-        Shown { as_json: args.json, is_plan: false, store: args.how.store.store.clone() },
+        ShowOptions { as_json: args.json, is_plan: false, store: args.how.store.store.clone() },
     )
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
         Input::RunPlan,
         &args.how,
         &[],
-        Shown { as_json: args.json, is_plan: true, store: args.how.store.store.clone() },
+        ShowOptions { as_json: args.json, is_plan: true, store: args.how.store.store.clone() },
     )
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn load_agent_in(path: &Path, language: Option<&str>) -> Result<Agent
     })
 }
 
-fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], shown: Shown) -> Result<Exit> {
+fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], shown: ShowOptions) -> Result<Exit> {
     // The mode of a stored session is set by an input: the file's setting and a person's choice are kept apart
     // (POL-9).
     let kept_how = RunOptions { mode: None, ..how.clone() };

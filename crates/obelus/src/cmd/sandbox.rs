@@ -13,7 +13,7 @@ use crate::output::{self, BOLD, DIM, Exit};
 /// Start a sandbox with made-up data.
 #[derive(Subcommand)]
 pub(crate) enum Sandbox {
-    Bitrix24(Bitrix24),
+    Bitrix24(Bitrix24Args),
 }
 
 /// Serve a Bitrix24 portal with made-up companies, people, deals and tasks.
@@ -30,7 +30,7 @@ Examples:
   obelus sandbox bitrix24 --events strict         webhooks may not bind events, as on a real portal
   obelus sandbox bitrix24 --tls                   for clients that require https
   curl 'http://127.0.0.1:8024/rest/1/sandbox0token/crm.deal.get?id=1'")]
-pub(crate) struct Bitrix24 {
+pub(crate) struct Bitrix24Args {
     /// The address to listen at; port 0 means any free port.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8024")]
     listen: SocketAddr,

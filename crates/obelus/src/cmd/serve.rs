@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 use obelus_channel::http::{HttpOptions, HttpServer};
 use obelus_channel::telegram::TelegramConfig;
-use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
+use obelus_channel::tokens::{TOKEN_FILE, TokenEntry, TokenRole, Tokens as TokenStore};
 use obelus_channel::traces::Traces;
 use obelus_channel::types::{PromptMessage, PromptSize, PromptView};
 use obelus_channel::{MadePrompt, MakePrompt, Service};
@@ -25,10 +25,10 @@ use obelus_runtime::{Host, SessionSpec, SqliteStore};
 use serde_json::{Value, json};
 
 use super::agents::asked_of;
-use super::holder::Holder;
+use super::holder::GuestServer;
 use super::host::{Notices, connector, store_folder};
 use super::remote::server_file::{ServerFile, reachable};
-use crate::cli::{RoleName, Serve, Tokens};
+use crate::cli::{RoleName, Serve, TokensCommand};
 use crate::language::{Words, chosen, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
 
@@ -119,9 +119,9 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     // Other processes reach the sessions through this one.
     let server_file = ServerFile::write(&folder, server.address(), &token_file)?;
     let (over, is_over) = tokio::sync::oneshot::channel();
-    let holder = is_alone.then(|| Holder::open(host.clone(), &folder)).transpose()?;
+    let holder = is_alone.then(|| GuestServer::open(host.clone(), &folder)).transpose()?;
     let held = holder.map(|holder| tokio::spawn(holder.serve(is_over)));
-    let mut bot = telegram::Bot::start(bot, &service, &folder);
+    let mut bot = telegram::RunningBot::start(bot, &service, &folder);
     let took_up = tokio::spawn(async move { service.restore().await });
     let told = told_to_end()?;
     server
@@ -263,7 +263,7 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
+pub(crate) fn tokens(args: TokensCommand) -> Result<Exit> {
     let open = |store| -> Result<TokenStore> {
         let folder = store_folder(store)?;
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
@@ -271,11 +271,11 @@ pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
     };
     let words = &words_of(None).serving;
     match args {
-        Tokens::Add { name, role, json, store } => {
+        TokensCommand::Add { name, role, json, store } => {
             let token = open(&store)?.add(&name, role.into())?;
             match json {
                 true => {
-                    output::json(&json!({"name": name, "role": Role::from(role).name(), "token": token.expose()}));
+                    output::json(&json!({"name": name, "role": TokenRole::from(role).name(), "token": token.expose()}));
                 }
                 false => {
                     output::note(words.token_once);
@@ -283,7 +283,7 @@ pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
                 }
             }
         }
-        Tokens::List { json, store } => {
+        TokensCommand::List { json, store } => {
             let all = open(&store)?.list()?;
             let row =
                 |entry: &TokenEntry| json!({"name": entry.name, "role": entry.role.name(), "created": entry.created});
@@ -294,17 +294,17 @@ pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
                 }),
             }
         }
-        Tokens::Rm { name, store } => open(&store)?.remove(&name)?,
+        TokensCommand::Rm { name, store } => open(&store)?.remove(&name)?,
     }
     Ok(Exit::Done)
 }
 
-impl From<RoleName> for Role {
+impl From<RoleName> for TokenRole {
     fn from(role: RoleName) -> Self {
         match role {
-            RoleName::Viewer => Role::Viewer,
-            RoleName::Operator => Role::Operator,
-            RoleName::Admin => Role::Admin,
+            RoleName::Viewer => TokenRole::Viewer,
+            RoleName::Operator => TokenRole::Operator,
+            RoleName::Admin => TokenRole::Admin,
         }
     }
 }

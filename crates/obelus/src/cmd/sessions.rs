@@ -36,41 +36,44 @@ use super::adopt::Import;
 use super::chat::{open_calls, question_lines};
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
 use super::people::{by_in_words, only_calls, with_store};
-use super::run::{Begin, SessionRun, Shown, on, play};
+use super::run::{Begin, SessionRun, ShowOptions, on, play};
 #[cfg(feature = "restate")]
 use crate::cli::EngineName;
-use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb};
+use crate::cli::{AnswerArgs, Approve, Deny, InboxArgs, SessionsCommand, StoreArgs, Verb};
 use crate::command_error::{Declined, wrong};
 use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit};
 
-pub(crate) fn run(args: &Sessions) -> Result<Exit> {
+pub(crate) fn run(args: &SessionsCommand) -> Result<Exit> {
     let done = perform(args);
     match args {
-        Sessions::Show { store, .. }
-        | Sessions::Log { store, .. }
-        | Sessions::Export { store, .. }
-        | Sessions::Fork { store, .. }
-        | Sessions::Back { store, .. }
-        | Sessions::Consents { store, .. }
-        | Sessions::Pause { store, .. }
-        | Sessions::Resume { store, .. }
-        | Sessions::Rm { store, .. } => nearest::of_session(done, store),
-        Sessions::List { .. } | Sessions::Import { .. } | Sessions::Prune { .. } | Sessions::Adopt { .. } => done,
+        SessionsCommand::Show { store, .. }
+        | SessionsCommand::Log { store, .. }
+        | SessionsCommand::Export { store, .. }
+        | SessionsCommand::Fork { store, .. }
+        | SessionsCommand::Back { store, .. }
+        | SessionsCommand::Consents { store, .. }
+        | SessionsCommand::Pause { store, .. }
+        | SessionsCommand::Resume { store, .. }
+        | SessionsCommand::Rm { store, .. } => nearest::of_session(done, store),
+        SessionsCommand::List { .. }
+        | SessionsCommand::Import { .. }
+        | SessionsCommand::Prune { .. }
+        | SessionsCommand::Adopt { .. } => done,
     }
 }
 
-fn perform(args: &Sessions) -> Result<Exit> {
+fn perform(args: &SessionsCommand) -> Result<Exit> {
     #[cfg(feature = "restate")]
-    if let Sessions::Export { engine, .. } | Sessions::Import { engine, .. } = args {
+    if let SessionsCommand::Export { engine, .. } | SessionsCommand::Import { engine, .. } = args {
         super::engine::check(engine)?;
     }
     match args {
-        Sessions::List { store, json, .. } => inspect::list(store, *json),
-        Sessions::Show { id, at, why: Some(expr), instance, store, json, .. } => {
+        SessionsCommand::List { store, json, .. } => inspect::list(store, *json),
+        SessionsCommand::Show { id, at, why: Some(expr), instance, store, json, .. } => {
             inspect::why(&inspect::read(&inspect::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
         }
-        Sessions::Show { id, at, store, json, .. } => {
+        SessionsCommand::Show { id, at, store, json, .. } => {
             let opened = inspect::open_for(store, id)?;
             let exit = inspect::show(&opened, id, *at, *json, Some(store))?;
             if !json && at.is_none() {
@@ -78,33 +81,37 @@ fn perform(args: &Sessions) -> Result<Exit> {
             }
             Ok(exit)
         }
-        Sessions::Log { id, store, json, .. } => inspect::log(&inspect::open_for(store, id)?, id, *json),
+        SessionsCommand::Log { id, store, json, .. } => inspect::log(&inspect::open_for(store, id)?, id, *json),
         #[cfg(feature = "restate")]
-        Sessions::Export { id, plan: false, out, engine, .. } if engine.engine == EngineName::Restate => {
+        SessionsCommand::Export { id, plan: false, out, engine, .. } if engine.engine == EngineName::Restate => {
             transfer::export(&super::engine::host(engine, StandardConnector::new())?, id, out.as_deref())
         }
         #[cfg(feature = "restate")]
-        Sessions::Import { file, name, engine, .. } if engine.engine == EngineName::Restate => {
+        SessionsCommand::Import { file, name, engine, .. } if engine.engine == EngineName::Restate => {
             transfer::import(&super::engine::host(engine, StandardConnector::new())?, file, name.as_deref())
         }
-        Sessions::Export { id, plan: true, out, store, .. } => {
+        SessionsCommand::Export { id, plan: true, out, store, .. } => {
             as_plan::export(&inspect::open_for(store, id)?, id, out.as_deref())
         }
-        Sessions::Export { id, out, store, .. } => {
+        SessionsCommand::Export { id, out, store, .. } => {
             transfer::export(&viewer(&inspect::open_for(store, id)?), id, out.as_deref())
         }
-        Sessions::Import { file, name, store, .. } => transfer::import(&viewer(&open(store)?), file, name.as_deref()),
-        Sessions::Fork { id, new, at, store, .. } => transfer::fork_at(&open(store)?, id, new, *at),
-        Sessions::Back { id, save, store, .. } => transfer::back(&open(store)?, id, save),
-        Sessions::Consents { id, revoke, store, json, .. } => consents::run(id, revoke.as_deref(), store, *json),
-        Sessions::Pause { id, store, .. } => lifecycle::pause(id, store),
-        Sessions::Resume { id, store, json, .. } => lifecycle::resume(id, store, *json),
-        Sessions::Prune { days, dry_run, shrink, store, .. } => lifecycle::prune(store, *days, *dry_run, *shrink),
-        Sessions::Adopt { file, agent, session, mode, store, json, .. } => {
+        SessionsCommand::Import { file, name, store, .. } => {
+            transfer::import(&viewer(&open(store)?), file, name.as_deref())
+        }
+        SessionsCommand::Fork { id, new, at, store, .. } => transfer::fork_at(&open(store)?, id, new, *at),
+        SessionsCommand::Back { id, save, store, .. } => transfer::back(&open(store)?, id, save),
+        SessionsCommand::Consents { id, revoke, store, json, .. } => consents::run(id, revoke.as_deref(), store, *json),
+        SessionsCommand::Pause { id, store, .. } => lifecycle::pause(id, store),
+        SessionsCommand::Resume { id, store, json, .. } => lifecycle::resume(id, store, *json),
+        SessionsCommand::Prune { days, dry_run, shrink, store, .. } => {
+            lifecycle::prune(store, *days, *dry_run, *shrink)
+        }
+        SessionsCommand::Adopt { file, agent, session, mode, store, json, .. } => {
             let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
             super::adopt::adopt(&open(store)?, store, &import, *json)
         }
-        Sessions::Rm { id, yes, store, .. } => {
+        SessionsCommand::Rm { id, yes, store, .. } => {
             let host = viewer(&open(store)?);
             if !yes {
                 must_have_no_questions(&host, id)?;
@@ -146,7 +153,7 @@ async fn opened(store: &SqliteStore, at: &StoreArgs, id: &str) -> Result<(Host, 
     Ok((host, handle))
 }
 
-pub(crate) fn inbox(args: &Inbox) -> Result<Exit> {
+pub(crate) fn inbox(args: &InboxArgs) -> Result<Exit> {
     inspect::inbox(args)
 }
 
@@ -158,7 +165,7 @@ pub(crate) fn deny(args: &Deny) -> Result<Exit> {
     decide(&args.id, Decision::Deny { reason: args.reason.clone() }, None, &args.store, args.json)
 }
 
-pub(crate) fn answer(args: &Answer) -> Result<Exit> {
+pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     let mut digest = args.digest.clone();
     let json = |name: &str, text: &str| -> Result<Value> {
         serde_json::from_str(text).map_err(|error| {
@@ -206,7 +213,7 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
 
 /// Shows an edited call before it runs; returns the digest of what is shown. An edited plan becomes a new question
 /// instead.
-fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<Option<String>> {
+fn show_edit(args: &AnswerArgs, params: &serde_json::Map<String, Value>) -> Result<Option<String>> {
     if asked(&args.id, &args.store)?.about != About::Call {
         return Ok(None);
     }
@@ -227,7 +234,7 @@ fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<O
 }
 
 /// Refuses an effect without a result if waiting calls read it: they would not run.
-fn must_need_no_result(args: &Answer) -> Result<()> {
+fn must_need_no_result(args: &AnswerArgs) -> Result<()> {
     let question = asked(&args.id, &args.store)?;
     let session = read_session(&args.store, parts(&args.id)?.0)?;
     let words = words_of_session(&session);
@@ -300,6 +307,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
             return Ok(Exit::Done);
         }
         let stage = SessionRun { host, handle, folder: Some(open.folder().to_owned()) };
-        play(stage, Begin::GoingOn(Some(input)), Shown { as_json, is_plan: false, store: store.store.clone() }).await
+        play(stage, Begin::GoingOn(Some(input)), ShowOptions { as_json, is_plan: false, store: store.store.clone() })
+            .await
     })
 }

@@ -2,18 +2,18 @@
 
 use axum::extract::State;
 
-use super::Answered;
+use super::JsonResult;
 use crate::ChannelError;
 use crate::http::body::{InPath, JsonBody};
 use crate::http::reply::Failures;
 use crate::http::{Access, App, Json};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::{AgentFileView, AgentRow, AgentView, PolicyView, PromptRequest, PromptView, StepsView};
 
 /// All agents
 #[utoipa::path(get, path = "/api/v1/agents", tag = "agents", operation_id = "listAgents",
     responses((status = 200, body = Vec<AgentRow>), Failures))]
-pub(super) async fn list(State(app): State<App>, access: Access) -> Answered<Vec<AgentRow>> {
+pub(super) async fn list(State(app): State<App>, access: Access) -> JsonResult<Vec<AgentRow>> {
     Ok(Json(app.service().agents(access.language).await?))
 }
 
@@ -21,7 +21,11 @@ pub(super) async fn list(State(app): State<App>, access: Access) -> Answered<Vec
 #[utoipa::path(get, path = "/api/v1/agents/{agent}", tag = "agents", operation_id = "showAgent",
     params(("agent" = String, Path, description = "the agent's name")),
     responses((status = 200, body = AgentView), Failures))]
-pub(super) async fn show(State(app): State<App>, access: Access, InPath(agent): InPath<String>) -> Answered<AgentView> {
+pub(super) async fn show(
+    State(app): State<App>,
+    access: Access,
+    InPath(agent): InPath<String>,
+) -> JsonResult<AgentView> {
     Ok(Json(app.service().agent(&agent, access.language).await?))
 }
 
@@ -29,7 +33,7 @@ pub(super) async fn show(State(app): State<App>, access: Access, InPath(agent): 
 #[utoipa::path(get, path = "/api/v1/agents/{agent}/graph", tag = "agents", operation_id = "showAgentGraph",
     params(("agent" = String, Path, description = "the agent's name")),
     responses((status = 200, body = StepsView), Failures))]
-pub(super) async fn graph(State(app): State<App>, _: Access, InPath(agent): InPath<String>) -> Answered<StepsView> {
+pub(super) async fn graph(State(app): State<App>, _: Access, InPath(agent): InPath<String>) -> JsonResult<StepsView> {
     let graph = app.service().agent_graph(&agent).await?;
     Ok(Json(graph.ok_or_else(|| ChannelError::NotFound(format!("a graph of steps of {agent}")))?))
 }
@@ -42,7 +46,7 @@ pub(super) async fn files(
     State(app): State<App>,
     _: Access,
     InPath(agent): InPath<String>,
-) -> Answered<Vec<AgentFileView>> {
+) -> JsonResult<Vec<AgentFileView>> {
     Ok(Json(app.service().agent_files(&agent).await?))
 }
 
@@ -54,7 +58,7 @@ pub(super) async fn policy(
     State(app): State<App>,
     access: Access,
     InPath(agent): InPath<String>,
-) -> Answered<PolicyView> {
+) -> JsonResult<PolicyView> {
     Ok(Json(app.service().agent_policy(&agent, access.language).await?))
 }
 
@@ -69,7 +73,7 @@ pub(super) async fn prompt(
     access: Access,
     InPath(agent): InPath<String>,
     JsonBody(request): JsonBody<PromptRequest>,
-) -> Answered<PromptView> {
-    access.needs(Role::Operator)?;
+) -> JsonResult<PromptView> {
+    access.needs(TokenRole::Operator)?;
     Ok(Json(app.service().agent_prompt(&agent, request.say, access.language).await?))
 }

@@ -5,7 +5,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::Answered;
+use super::JsonResult;
 use crate::http::body::{InPath, InQuery};
 use crate::http::reply::{Failure, Failures, text};
 use crate::http::{Access, App, Json};
@@ -64,7 +64,7 @@ pub(super) async fn graph(
     access: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<GraphQuery>,
-) -> Answered<PlanGraphView> {
+) -> JsonResult<PlanGraphView> {
     Ok(Json(app.service().graph(&id, query.at, access.language).await?))
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn values(
     access: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<ValuesQuery>,
-) -> Answered<StateValues> {
+) -> JsonResult<StateValues> {
     Ok(Json(app.service().state_values(&id, query.at, query.path.as_deref(), access.language).await?))
 }
 
@@ -88,7 +88,7 @@ pub(super) async fn changes(
     _: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<BetweenQuery>,
-) -> Answered<StateChanges> {
+) -> JsonResult<StateChanges> {
     Ok(Json(app.service().state_changes(&id, query.at, query.to).await?))
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn instances(
     access: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<InstancesQuery>,
-) -> Answered<InstanceList> {
+) -> JsonResult<InstanceList> {
     let InstancesQuery { status, text, error, after, limit } = query;
     let filter = InstanceFilter { status, text, error, after, limit: limit.unwrap_or(200) };
     Ok(Json(app.service().instances(&id, filter, access.language).await?))

@@ -6,13 +6,13 @@ use obelus_runtime::Secret;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Answered;
+use super::JsonResult;
 use crate::ChannelError;
 use crate::http::body::JsonBody;
 use crate::http::guard::token_of;
 use crate::http::reply::Failures;
 use crate::http::{Access, App, Json};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 
 /// The code of a one-time link
 #[derive(Deserialize, ToSchema)]
@@ -37,7 +37,7 @@ pub(super) struct CallerView {
     /// The name of the token.
     name: String,
     /// What it permits.
-    role: Role,
+    role: TokenRole,
     /// The version of the server.
     version: &'static str,
 }
@@ -54,7 +54,7 @@ pub(super) struct NewLink {
 /// It needs no token and works once.
 #[utoipa::path(post, path = "/api/v1/login", tag = "server", operation_id = "login", security(()), request_body = LinkCode,
     responses((status = 200, body = LoggedIn), Failures))]
-pub(super) async fn login(State(app): State<App>, JsonBody(given): JsonBody<LinkCode>) -> Answered<LoggedIn> {
+pub(super) async fn login(State(app): State<App>, JsonBody(given): JsonBody<LinkCode>) -> JsonResult<LoggedIn> {
     app.inner.limits.request("/login")?;
     let token = app.inner.links.take(&given.code).ok_or(ChannelError::UsedLink)?;
     // It may have been removed since.
@@ -66,21 +66,21 @@ pub(super) async fn login(State(app): State<App>, JsonBody(given): JsonBody<Link
 /// The owner and the role of this token
 #[utoipa::path(get, path = "/api/v1/me", tag = "server", operation_id = "whoAmI",
     responses((status = 200, body = CallerView), Failures))]
-pub(super) async fn me(access: Access) -> Answered<CallerView> {
+pub(super) async fn me(access: Access) -> JsonResult<CallerView> {
     Ok(Json(CallerView::of(&access.caller.name, access.caller.role)))
 }
 
 /// Make a one-time link for the same token, for another window
 #[utoipa::path(post, path = "/api/v1/links", tag = "server", operation_id = "createLink",
     responses((status = 200, body = NewLink), Failures))]
-pub(super) async fn link(State(app): State<App>, _: Access, headers: HeaderMap) -> Answered<NewLink> {
+pub(super) async fn link(State(app): State<App>, _: Access, headers: HeaderMap) -> JsonResult<NewLink> {
     let token = token_of(&headers).ok_or(ChannelError::Unauthorized)?;
     let code = app.inner.links.add(Secret::new(token)).map_err(|error| ChannelError::BadRequest(error.to_string()))?;
     Ok(Json(NewLink { code: code.expose().to_owned() }))
 }
 
 impl CallerView {
-    fn of(name: &str, role: Role) -> Self {
+    fn of(name: &str, role: TokenRole) -> Self {
         Self { name: name.to_owned(), role, version: env!("CARGO_PKG_VERSION") }
     }
 }

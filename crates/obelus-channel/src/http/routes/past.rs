@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::Answered;
+use super::JsonResult;
 use crate::ChannelError;
 use crate::http::body::{InPath, InQuery};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json, OptionalBody};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::{ForkForecastView, ForkView, Log, LogFilter, Timeline, UsageView};
 
 /// Part of the events
@@ -62,7 +62,7 @@ pub(super) async fn timeline(
     _: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<EventsQuery>,
-) -> Answered<Timeline> {
+) -> JsonResult<Timeline> {
     let after = query.after.as_deref().map(event_number).transpose()?;
     Ok(Json(app.service().timeline(&id, after, query.limit.unwrap_or(200)).await?))
 }
@@ -75,7 +75,7 @@ pub(super) async fn log(
     _: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<RecordsQuery>,
-) -> Answered<Log> {
+) -> JsonResult<Log> {
     let RecordsQuery { after, text, kind, limit } = query;
     let filter = LogFilter { text, kind };
     Ok(Json(app.service().log(&id, after.unwrap_or(0), limit.unwrap_or(200), filter).await?))
@@ -102,7 +102,7 @@ pub(super) async fn export(
     InQuery(query): InQuery<ExportQuery>,
 ) -> Result<Response, Failure> {
     let is_to_look = query.look.unwrap_or_default();
-    access.needs(if is_to_look { Role::Viewer } else { Role::Admin })?;
+    access.needs(if is_to_look { TokenRole::Viewer } else { TokenRole::Admin })?;
     let lines = app.service().export(&id, is_to_look).await?;
     Ok(crate::http::reply::text("application/x-ndjson", lines))
 }
@@ -123,14 +123,14 @@ pub(super) async fn forecast(
     access: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<ForkQuery>,
-) -> Answered<ForkForecastView> {
+) -> JsonResult<ForkForecastView> {
     Ok(Json(app.service().fork_forecast(&id, query.at, access.language).await?))
 }
 
 /// The usage of requests to the model
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/usage", tag = "past", operation_id = "showUsage", params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = UsageView), Failures))]
-pub(super) async fn usage(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<UsageView> {
+pub(super) async fn usage(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> JsonResult<UsageView> {
     Ok(Json(app.service().usage(&id, access.language).await?))
 }
 
@@ -144,7 +144,7 @@ pub(super) async fn fork(
     InPath(id): InPath<String>,
     OptionalBody(new): OptionalBody,
 ) -> Result<Response, Failure> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     let new: NewFork = match new {
         Value::Null => NewFork::default(),
         new => serde_json::from_value(new).map_err(|error| ChannelError::BadRequest(error.to_string()))?,

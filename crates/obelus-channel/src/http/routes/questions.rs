@@ -5,11 +5,11 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::Answered;
+use super::JsonResult;
 use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures, text};
 use crate::http::{Access, App, Json};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::{
     AnswerBody, ConsentRow, FormView, InboxFilter, LookView, PreviewRequest, PreviewView, QuestionRow, Taken,
 };
@@ -54,7 +54,7 @@ pub(super) async fn inbox(
     State(app): State<App>,
     access: Access,
     InQuery(query): InQuery<InboxQuery>,
-) -> Answered<Vec<QuestionRow>> {
+) -> JsonResult<Vec<QuestionRow>> {
     Ok(Json(app.service().inbox(query.filter(), access.language).await?))
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn recent(
     State(app): State<App>,
     access: Access,
     InQuery(query): InQuery<InboxQuery>,
-) -> Answered<Vec<QuestionRow>> {
+) -> JsonResult<Vec<QuestionRow>> {
     let limit = query.limit.unwrap_or(50);
     Ok(Json(app.service().recent(query.filter(), limit, access.language).await?))
 }
@@ -78,7 +78,7 @@ pub(super) async fn form(
     State(app): State<App>,
     access: Access,
     InPath(question): InPath<String>,
-) -> Answered<FormView> {
+) -> JsonResult<FormView> {
     Ok(Json(app.service().form(&question, access.language).await?))
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn preview(
     access: Access,
     InPath(question): InPath<String>,
     JsonBody(edit): JsonBody<PreviewRequest>,
-) -> Answered<PreviewView> {
+) -> JsonResult<PreviewView> {
     Ok(Json(app.service().preview(&question, edit, access.language).await?))
 }
 
@@ -105,8 +105,8 @@ pub(super) async fn look(
     State(app): State<App>,
     access: Access,
     InPath(question): InPath<String>,
-) -> Answered<LookView> {
-    access.needs(Role::Operator)?;
+) -> JsonResult<LookView> {
+    access.needs(TokenRole::Operator)?;
     Ok(Json(app.service().refresh_preview(&question, access.language).await?))
 }
 
@@ -131,7 +131,7 @@ pub(super) async fn show(
     State(app): State<App>,
     access: Access,
     InPath(question): InPath<String>,
-) -> Answered<QuestionRow> {
+) -> JsonResult<QuestionRow> {
     Ok(Json(app.service().question(&question, access.language).await?))
 }
 
@@ -144,8 +144,8 @@ pub(super) async fn answer(
     access: Access,
     InPath(question): InPath<String>,
     JsonBody(request): JsonBody<AnswerRequest>,
-) -> Answered<Taken> {
-    access.needs(Role::Operator)?;
+) -> JsonResult<Taken> {
+    access.needs(TokenRole::Operator)?;
     let AnswerRequest { answer, digest } = request;
     Ok(Json(app.service().answer(&question, answer, &access.by(), digest.as_deref(), access.input_id()).await?))
 }
@@ -158,7 +158,7 @@ pub(super) async fn consents(
     State(app): State<App>,
     access: Access,
     InPath(id): InPath<String>,
-) -> Answered<Vec<ConsentRow>> {
+) -> JsonResult<Vec<ConsentRow>> {
     Ok(Json(app.service().consents(&id, access.language).await?))
 }
 
@@ -170,7 +170,7 @@ pub(super) async fn revoke(
     State(app): State<App>,
     access: Access,
     InPath((id, consent)): InPath<(String, String)>,
-) -> Answered<Taken> {
-    access.needs(Role::Operator)?;
+) -> JsonResult<Taken> {
+    access.needs(TokenRole::Operator)?;
     Ok(Json(app.service().revoke(&id, &consent, &access.by(), access.input_id()).await?))
 }

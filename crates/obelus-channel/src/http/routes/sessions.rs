@@ -7,18 +7,18 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::Answered;
+use super::JsonResult;
 use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
 use crate::schemas::{ContextMessage, ValueStory};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::{NewSession, Page, PlanView, SessionList, SessionView, Taken};
 
 /// Part of a list
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct PageQuery {
+pub(super) struct ListQuery {
     /// The `next` of the previous page.
     after: Option<String>,
     /// The most entries, 1 to 200.
@@ -53,13 +53,13 @@ pub(super) struct NewState {
 }
 
 /// Sessions, newest first
-#[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", operation_id = "listSessions", params(PageQuery),
+#[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", operation_id = "listSessions", params(ListQuery),
     responses((status = 200, body = SessionList), Failures))]
 pub(super) async fn list(
     State(app): State<App>,
     _: Access,
-    InQuery(page): InQuery<PageQuery>,
-) -> Answered<SessionList> {
+    InQuery(page): InQuery<ListQuery>,
+) -> JsonResult<SessionList> {
     let page = Page { after: page.after, limit: page.limit.unwrap_or(50) };
     Ok(Json(app.service().sessions(page).await?))
 }
@@ -73,9 +73,9 @@ pub(super) async fn create(
     access: Access,
     JsonBody(mut new): JsonBody<NewSession>,
 ) -> Result<Response, Failure> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     new.lang = new.lang.or_else(|| access.language.map(|language| language.code().to_owned()));
-    new.is_bound = access.caller.role < Role::Admin;
+    new.is_bound = access.caller.role < TokenRole::Admin;
     let (session, is_new) = app.service().create_session_once(new, &access.caller.name, access.input_id()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let place = format!("/api/v1/sessions/{}", session.id);
@@ -86,7 +86,11 @@ pub(super) async fn create(
 #[utoipa::path(get, path = "/api/v1/sessions/{id}", tag = "sessions", operation_id = "showSession",
     params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = SessionView), Failures))]
-pub(super) async fn show(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<SessionView> {
+pub(super) async fn show(
+    State(app): State<App>,
+    access: Access,
+    InPath(id): InPath<String>,
+) -> JsonResult<SessionView> {
     Ok(Json(app.service().session(&id, access.language).await?))
 }
 
@@ -99,7 +103,7 @@ pub(super) async fn remove(
     access: Access,
     InPath(id): InPath<String>,
 ) -> Result<StatusCode, Failure> {
-    access.needs(Role::Admin)?;
+    access.needs(TokenRole::Admin)?;
     app.service().remove(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -112,7 +116,7 @@ pub(super) async fn state(
     _: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<AtQuery>,
-) -> Answered<Value> {
+) -> JsonResult<Value> {
     Ok(Json(app.service().state(&id, query.at).await?))
 }
 
@@ -125,8 +129,8 @@ pub(super) async fn edit_state(
     access: Access,
     InPath(id): InPath<String>,
     JsonBody(new): JsonBody<NewState>,
-) -> Answered<Taken> {
-    access.needs(Role::Admin)?;
+) -> JsonResult<Taken> {
+    access.needs(TokenRole::Admin)?;
     Ok(Json(app.service().edit_state(&id, new.state, &access.by(), access.input_id()).await?))
 }
 
@@ -138,7 +142,7 @@ pub(super) async fn messages(
     _: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<AtQuery>,
-) -> Answered<Value> {
+) -> JsonResult<Value> {
     Ok(Json(app.service().messages(&id, query.at).await?))
 }
 
@@ -146,7 +150,7 @@ pub(super) async fn messages(
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/plan", tag = "sessions", operation_id = "showPlan",
     params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = PlanView), Failures))]
-pub(super) async fn plan(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<PlanView> {
+pub(super) async fn plan(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> JsonResult<PlanView> {
     Ok(Json(app.service().plan(&id, access.language).await?))
 }
 
@@ -158,6 +162,6 @@ pub(super) async fn provenance(
     _: Access,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<WhyQuery>,
-) -> Answered<Value> {
+) -> JsonResult<Value> {
     Ok(Json(app.service().why(&id, &query.path, query.instance.as_deref()).await?))
 }

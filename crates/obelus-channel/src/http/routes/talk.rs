@@ -8,12 +8,12 @@ use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Answered;
+use super::JsonResult;
 use crate::ChannelError;
 use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
-use crate::tokens::Role;
+use crate::tokens::TokenRole;
 use crate::types::{Taken, TurnView};
 
 /// The longest time to wait for a turn, in seconds.
@@ -21,8 +21,9 @@ const LONGEST: u64 = 600;
 
 /// A message of the user
 #[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Words {
+#[serde(deny_unknown_fields, expecting = "struct Words")]
+#[schema(as = Words)]
+pub(super) struct UserMessage {
     /// The text.
     #[schema(pattern = r"\S")]
     text: String,
@@ -55,16 +56,16 @@ pub(super) struct WaitQuery {
 }
 
 /// Send a message of the user
-#[utoipa::path(post, path = "/api/v1/sessions/{id}/messages", tag = "talk", operation_id = "say", request_body = Words,
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/messages", tag = "talk", operation_id = "say", request_body = UserMessage,
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input: repeated requests act once")),
     responses((status = 200, description = "the turn has ended", body = Said), (status = 202, description = "the message is stored", body = Said), Failures))]
 pub(super) async fn say(
     State(app): State<App>,
     access: Access,
     InPath(id): InPath<String>,
-    JsonBody(words): JsonBody<Words>,
+    JsonBody(words): JsonBody<UserMessage>,
 ) -> Result<Response, Failure> {
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     if words.text.trim().is_empty() {
         return Err(ChannelError::BadRequest("`text` is empty".to_owned()).into());
     }
@@ -101,7 +102,7 @@ pub(super) async fn turn(
     InQuery(query): InQuery<WaitQuery>,
 ) -> Result<Response, Failure> {
     // Waiting resumes the work of an earlier process.
-    access.needs(Role::Operator)?;
+    access.needs(TokenRole::Operator)?;
     Ok(match rested(&app, &id, &access, query.timeout).await? {
         Some(turn) => Json(turn).into_response(),
         None => StatusCode::NO_CONTENT.into_response(),
@@ -112,8 +113,8 @@ pub(super) async fn turn(
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/stop", tag = "talk", operation_id = "stop",
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]
-pub(super) async fn stop(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<Taken> {
-    access.needs(Role::Operator)?;
+pub(super) async fn stop(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> JsonResult<Taken> {
+    access.needs(TokenRole::Operator)?;
     Ok(Json(app.service().stop(&id, access.input_id()).await?))
 }
 
@@ -121,8 +122,8 @@ pub(super) async fn stop(State(app): State<App>, access: Access, InPath(id): InP
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/pause", tag = "talk", operation_id = "pause",
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]
-pub(super) async fn pause(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<Taken> {
-    access.needs(Role::Operator)?;
+pub(super) async fn pause(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> JsonResult<Taken> {
+    access.needs(TokenRole::Operator)?;
     Ok(Json(app.service().pause(&id, &access.by(), access.input_id()).await?))
 }
 
@@ -130,7 +131,7 @@ pub(super) async fn pause(State(app): State<App>, access: Access, InPath(id): In
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/resume", tag = "talk", operation_id = "resume",
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]
-pub(super) async fn resume(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<Taken> {
-    access.needs(Role::Operator)?;
+pub(super) async fn resume(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> JsonResult<Taken> {
+    access.needs(TokenRole::Operator)?;
     Ok(Json(app.service().resume(&id, &access.by(), access.input_id()).await?))
 }

@@ -6,7 +6,7 @@ use obelus_runtime::Secret;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::activity::binding::{BindingError, Fields};
+use crate::activity::binding::{BindingError, BindingFields};
 use crate::activity::secret_name::looks_secret;
 
 /// The field `env` of a binding.
@@ -20,7 +20,7 @@ pub(super) struct Environment {
 
 impl Environment {
     /// A list of names to pass on, or an object of values, where `true` passes the variable on.
-    pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
+    pub(super) fn parse(fields: &BindingFields<'_>) -> Result<Self, BindingError> {
         let mut environment = Self::default();
         match fields.get("env") {
             Some(Value::Object(variables)) => {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 
 use crate::activity::MOST_OUTPUT;
-use crate::activity::retry::Failure;
+use crate::activity::retry::AttemptFailure;
 
 /// The number of bytes of stderr in an error.
 const LAST_BYTES: usize = 2048;
@@ -25,13 +25,13 @@ pub(super) struct Output {
 
 impl Output {
     /// Reads until both pipes end, or until there is too much of stdout.
-    pub(super) async fn read(&mut self, stdout: ChildStdout, stderr: ChildStderr) -> Result<(), Failure> {
-        let broken = |error: io::Error| Failure::lasting("bad_output", format!("the output broke off: {error}"));
+    pub(super) async fn read(&mut self, stdout: ChildStdout, stderr: ChildStderr) -> Result<(), AttemptFailure> {
+        let broken = |error: io::Error| AttemptFailure::lasting("bad_output", format!("the output broke off: {error}"));
         let all = async {
             stdout.take(MOST_OUTPUT as u64 + 1).read_to_end(&mut self.stdout).await.map_err(broken)?;
             if self.stdout.len() > MOST_OUTPUT {
                 let text = format!("more than {} MiB on stdout; write less, or write a file", MOST_OUTPUT >> 20);
-                return Err(Failure::lasting("output_too_large", text));
+                return Err(AttemptFailure::lasting("output_too_large", text));
             }
             Ok(())
         };

@@ -4,19 +4,19 @@ use minijinja::Value as Given;
 use obelus_kernel::session::CallError;
 use reqwest::Url;
 
-use super::template::{NOTHING, Template};
+use super::template::{NOTHING, TextTemplate};
 
 /// A URL template with a fixed host.
-pub(super) struct Address {
-    template: Template,
+pub(super) struct AddressTemplate {
+    template: TextTemplate,
     /// Scheme, host and port.
     origin: Url,
 }
 
-impl Address {
+impl AddressTemplate {
     /// Reads a template; an error says what would be correct.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let template = Template::url(text)?;
+        let template = TextTemplate::url(text)?;
         let fixed = template.fixed();
         let whole = fixed == text;
         let (scheme, rest) = fixed.split_once("://").unwrap_or_default();
@@ -76,7 +76,7 @@ mod tests {
 
     fn render(template: &str, call: &Value) -> Result<String, String> {
         let given = minijinja::context! { call => Given::from(Serde(call)) };
-        let url = Address::parse(template).unwrap().render(&given);
+        let url = AddressTemplate::parse(template).unwrap().render(&given);
         url.map(|url| url.to_string()).map_err(|error| error.message)
     }
 
@@ -136,7 +136,7 @@ mod tests {
             ("http://h/{{ env.TOKEN }}", "only headers"),
             ("http://h/a/../b", "change the address"),
         ] {
-            let error = Address::parse(template).err().unwrap_or_default();
+            let error = AddressTemplate::parse(template).err().unwrap_or_default();
             assert!(error.contains(problem), "{template}: {error}");
         }
     }

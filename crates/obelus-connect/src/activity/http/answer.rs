@@ -10,14 +10,14 @@ use reqwest::{Response, StatusCode, Url};
 use serde_json::Value;
 
 use crate::activity::MOST_OUTPUT;
-use crate::activity::retry::{Failure, RetryAdvice};
+use crate::activity::retry::{AttemptFailure, RetryAdvice};
 use crate::activity::text::{excerpt, read_json};
 
 /// The number of bytes read of an error's body.
 const MOST_OF_ERROR: usize = 4096;
 
 /// The result in an answer: JSON or text, by its content type.
-pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
+pub(super) async fn read(mut response: Response) -> Result<Value, AttemptFailure> {
     let status = response.status();
     if !status.is_success() {
         return Err(refused(status, response).await);
@@ -37,7 +37,7 @@ pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
 }
 
 /// The result in the body of an answer.
-fn result_of(mut body: Vec<u8>, is_json: bool) -> Result<Value, Failure> {
+fn result_of(mut body: Vec<u8>, is_json: bool) -> Result<Value, AttemptFailure> {
     mask_bytes(&mut body);
     if body.is_empty() {
         return Ok(Value::Null);
@@ -49,7 +49,7 @@ fn result_of(mut body: Vec<u8>, is_json: bool) -> Result<Value, Failure> {
             CallError::new("bad_output", "the answer is neither JSON nor UTF-8 text; only those can be kept")
         })
     };
-    result.map_err(|error| Failure { error: error.after_success(), again: RetryAdvice::Never })
+    result.map_err(|error| AttemptFailure { error: error.after_success(), again: RetryAdvice::Never })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -59,7 +59,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Reads the error of a refused request.
-async fn refused(status: StatusCode, mut response: Response) -> Failure {
+async fn refused(status: StatusCode, mut response: Response) -> AttemptFailure {
     let again = match retry_after(response.headers(), SystemTime::now()) {
         _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => RetryAdvice::Never,
         Some(pause) => RetryAdvice::After(pause),
@@ -78,7 +78,7 @@ async fn refused(status: StatusCode, mut response: Response) -> Failure {
     if !body.is_empty() {
         message = format!("{message}: {body}");
     }
-    Failure { error: CallError::new(format!("http_{}", status.as_u16()), message), again }
+    AttemptFailure { error: CallError::new(format!("http_{}", status.as_u16()), message), again }
 }
 
 /// The wait that the server asks for in `Retry-After`: seconds or a date.
@@ -91,26 +91,29 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 }
 
 /// The failure of a request without an answer.
-pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> Failure {
+pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> AttemptFailure {
     let host = url.origin().ascii_serialization();
     match error {
         error if error.is_connect() => {
-            Failure::passing("unreachable", format!("{host} cannot be reached: {}", cause(error)))
+            AttemptFailure::passing("unreachable", format!("{host} cannot be reached: {}", cause(error)))
         }
-        error if error.is_builder() => Failure::lasting("bad_request", cause(error)),
+        error if error.is_builder() => AttemptFailure::lasting("bad_request", cause(error)),
         error => broken(error),
     }
 }
 
 /// The failure of a broken connection. The request may have been carried out.
-fn broken(error: &reqwest::Error) -> Failure {
-    Failure::passing("lost_answer", format!("the connection broke before the answer was complete: {}", cause(error)))
+fn broken(error: &reqwest::Error) -> AttemptFailure {
+    AttemptFailure::passing(
+        "lost_answer",
+        format!("the connection broke before the answer was complete: {}", cause(error)),
+    )
 }
 
 /// The failure of a request that was carried out.
-fn too_large() -> Failure {
+fn too_large() -> AttemptFailure {
     let error = CallError::new("output_too_large", format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20));
-    Failure { error: error.after_success(), again: RetryAdvice::Never }
+    AttemptFailure { error: error.after_success(), again: RetryAdvice::Never }
 }
 
 /// The innermost cause, which is the most specific; the outer ones name the URL and the library's steps.

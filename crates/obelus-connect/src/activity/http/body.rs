@@ -4,57 +4,57 @@ use minijinja::Value as Given;
 use obelus_kernel::session::CallError;
 use serde_json::{Map, Value};
 
-use super::template::{SingleExpression, Template};
+use super::template::{SingleExpression, TextTemplate};
 
 /// A body template.
-pub(super) enum Body {
+pub(super) enum BodyTemplate {
     /// Without templates.
     Literal(Value),
     /// A text with values in it.
-    Text(Template),
+    Text(TextTemplate),
     /// An expression, whose value keeps its type.
     Value(SingleExpression),
     /// A list.
-    Array(Vec<Body>),
+    Array(Vec<BodyTemplate>),
     /// An object. Its names are not templates, because a call must not choose fields.
-    Object(Vec<(String, Body)>),
+    Object(Vec<(String, BodyTemplate)>),
 }
 
-impl Body {
+impl BodyTemplate {
     /// Reads a body; an error names the place.
     pub(super) fn parse(body: &Value) -> Result<Self, String> {
         match body {
             Value::String(text) => {
                 // Parsed in any case, because a template gives better errors.
-                let template = Template::text(text, &[])?;
-                Ok(SingleExpression::parse(text).map_or(Body::Text(template), Body::Value))
+                let template = TextTemplate::text(text, &[])?;
+                Ok(SingleExpression::parse(text).map_or(BodyTemplate::Text(template), BodyTemplate::Value))
             }
             Value::Array(items) => {
-                let item = |(i, item)| Body::parse(item).map_err(|problem| format!("[{i}]: {problem}"));
-                items.iter().enumerate().map(item).collect::<Result<_, _>>().map(Body::Array)
+                let item = |(i, item)| BodyTemplate::parse(item).map_err(|problem| format!("[{i}]: {problem}"));
+                items.iter().enumerate().map(item).collect::<Result<_, _>>().map(BodyTemplate::Array)
             }
             Value::Object(map) => {
-                let field = |(name, value): (&String, &Value)| match Body::parse(value) {
+                let field = |(name, value): (&String, &Value)| match BodyTemplate::parse(value) {
                     Ok(value) => Ok((name.clone(), value)),
                     Err(problem) => Err(format!("{name}: {problem}")),
                 };
-                map.iter().map(field).collect::<Result<_, _>>().map(Body::Object)
+                map.iter().map(field).collect::<Result<_, _>>().map(BodyTemplate::Object)
             }
-            literal => Ok(Body::Literal(literal.clone())),
+            literal => Ok(BodyTemplate::Literal(literal.clone())),
         }
     }
 
     /// Renders the body. A field whose value is not given is left out, so that a parameter may be optional.
     pub(super) fn fill(&self, given: &Given) -> Result<Option<Value>, CallError> {
         let filled = match self {
-            Body::Literal(value) => value.clone(),
-            Body::Text(template) => Value::String(template.render(given)?),
-            Body::Value(sole) => return sole.value(given),
-            Body::Array(items) => {
-                let item = |item: &Body| Ok(item.fill(given)?.unwrap_or_default());
+            BodyTemplate::Literal(value) => value.clone(),
+            BodyTemplate::Text(template) => Value::String(template.render(given)?),
+            BodyTemplate::Value(sole) => return sole.value(given),
+            BodyTemplate::Array(items) => {
+                let item = |item: &BodyTemplate| Ok(item.fill(given)?.unwrap_or_default());
                 Value::Array(items.iter().map(item).collect::<Result<_, _>>()?)
             }
-            Body::Object(fields) => {
+            BodyTemplate::Object(fields) => {
                 let mut filled = Map::new();
                 for (name, value) in fields {
                     if let Some(value) = value.fill(given)? {
@@ -77,7 +77,7 @@ mod tests {
     fn fill(body: &Value) -> Result<Option<Value>, CallError> {
         let call = json!({"n": 7, "f": 1.5, "b": false, "o": {"z": 1, "a": [null, "é"]}, "s": "7", "none": null});
         let given = minijinja::context! { call => Given::from(Serde(call)), key => "k" };
-        Body::parse(body).unwrap().fill(&given)
+        BodyTemplate::parse(body).unwrap().fill(&given)
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             (json!("{{ x }}"), "`x` is not defined"),
             (json!({"t": "{{ env.TOKEN }}"}), "t: only headers"),
         ] {
-            let error = Body::parse(&body).err().unwrap_or_default();
+            let error = BodyTemplate::parse(&body).err().unwrap_or_default();
             assert!(error.contains(problem), "{body}: {error}");
         }
     }

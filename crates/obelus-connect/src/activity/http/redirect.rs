@@ -12,7 +12,7 @@
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{StatusCode, Url};
 
-use crate::activity::retry::Failure;
+use crate::activity::retry::AttemptFailure;
 
 const MOST_REDIRECTS: usize = 5;
 
@@ -31,7 +31,12 @@ impl Redirects {
     }
 
     /// The next address, if the answer to a request at `here` is a redirect; an error if it must not be followed.
-    pub(super) fn next(&mut self, status: StatusCode, headers: &HeaderMap, here: &Url) -> Result<Option<Url>, Failure> {
+    pub(super) fn next(
+        &mut self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        here: &Url,
+    ) -> Result<Option<Url>, AttemptFailure> {
         let keeps = match status.as_u16() {
             301..=303 => false,
             307 | 308 => true,
@@ -43,21 +48,21 @@ impl Redirects {
         if !keeps && !self.is_plain_read && status == StatusCode::MOVED_PERMANENTLY && is_moved(here, &next) {
             let words =
                 format!("{host} answered {status}: the address has moved, and nothing was done; bind the new one");
-            return Err(Failure::lasting("moved", words));
+            return Err(AttemptFailure::lasting("moved", words));
         }
         if !keeps && !self.is_plain_read {
             let words = "a redirect of this kind drops what is sent, so it is not followed; whether the request was \
                          carried out is not known; if the address has moved, bind the new one";
-            return Err(Failure::lasting("redirected", format!("{host} answered {status}: {words}")));
+            return Err(AttemptFailure::lasting("redirected", format!("{host} answered {status}: {words}")));
         }
         if !same_place(&self.first, &next) {
             let away = next.origin().ascii_serialization();
             let words = format!("{host}: redirected to {away}; if that is right, bind that address");
-            return Err(Failure::lasting("redirected_away", words));
+            return Err(AttemptFailure::lasting("redirected_away", words));
         }
         if self.followed == MOST_REDIRECTS {
             let words = format!("{host}: more than {MOST_REDIRECTS} redirects, most likely in a circle");
-            return Err(Failure::lasting("too_many_redirects", words));
+            return Err(AttemptFailure::lasting("too_many_redirects", words));
         }
         self.followed += 1;
         Ok(Some(next))

@@ -88,14 +88,14 @@ fn check(used: impl IntoIterator<Item = String>, secrets: &[String]) -> Result<(
 }
 
 /// A text template.
-pub(super) struct Template {
+pub(super) struct TextTemplate {
     /// Contains only this template; it is cheap to copy, and the template borrows from it.
     environment: Environment<'static>,
     name: &'static str,
     source: String,
 }
 
-impl Template {
+impl TextTemplate {
     /// Reads a template whose values are inserted unchanged. It may use these secrets.
     pub(super) fn text(source: &str, secrets: &[String]) -> Result<Self, String> {
         Self::parse("text", source, secrets)

@@ -3,12 +3,12 @@
 use obelus_kernel::session::CallError;
 use serde_json::{Map, Value, json};
 
-use crate::bitrix24::errors::Failure;
+use crate::bitrix24::errors::PortalFailure;
 use crate::bitrix24::wire::whole;
 
 /// How many rows a call wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(super) enum RowLimit {
     /// One page, as the portal returns it.
     Page,
     Rows(usize),
@@ -16,17 +16,17 @@ pub(super) enum Limit {
 }
 
 /// Removes `limit` and `all`: they are for the client, not for the portal.
-pub(super) fn take_limit(params: &mut Map<String, Value>) -> Result<Limit, Failure> {
+pub(super) fn take_limit(params: &mut Map<String, Value>) -> Result<RowLimit, PortalFailure> {
     let all = params.shift_remove("all").is_some_and(|all| all == Value::Bool(true));
     match params.shift_remove("limit") {
-        None | Some(Value::Null) if all => Ok(Limit::All),
-        None | Some(Value::Null) => Ok(Limit::Page),
-        Some(Value::String(text)) if text.eq_ignore_ascii_case("all") => Ok(Limit::All),
+        None | Some(Value::Null) if all => Ok(RowLimit::All),
+        None | Some(Value::Null) => Ok(RowLimit::Page),
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("all") => Ok(RowLimit::All),
         Some(other) => match whole(Some(&other)).and_then(|count| usize::try_from(count).ok()) {
-            Some(count) if count > 0 => Ok(Limit::Rows(count)),
+            Some(count) if count > 0 => Ok(RowLimit::Rows(count)),
             _ => {
                 let text = format!("`limit` is a number of rows above 0, or \"all\", not {other}");
-                Err(Failure::Wrong(CallError::new("bad_limit", text)))
+                Err(PortalFailure::Wrong(CallError::new("bad_limit", text)))
             }
         },
     }
@@ -123,19 +123,19 @@ mod tests {
     #[test]
     fn the_limit_parameter_is_not_sent_to_the_portal() {
         for (limit, expected) in [
-            (json!(null), Limit::Page),
-            (json!("all"), Limit::All),
-            (json!("ALL"), Limit::All),
-            (json!(7), Limit::Rows(7)),
-            (json!("120"), Limit::Rows(120)),
+            (json!(null), RowLimit::Page),
+            (json!("all"), RowLimit::All),
+            (json!("ALL"), RowLimit::All),
+            (json!(7), RowLimit::Rows(7)),
+            (json!("120"), RowLimit::Rows(120)),
         ] {
             let mut call = params(json!({"limit": limit, "filter": {}}));
             assert_eq!(take_limit(&mut call).unwrap(), expected);
             assert_eq!(call, params(json!({"filter": {}})));
         }
         let mut call = params(json!({"all": true, "filter": {}}));
-        assert_eq!((take_limit(&mut call).unwrap(), call), (Limit::All, params(json!({"filter": {}}))));
-        assert_eq!(take_limit(&mut params(json!({"all": false}))).unwrap(), Limit::Page);
+        assert_eq!((take_limit(&mut call).unwrap(), call), (RowLimit::All, params(json!({"filter": {}}))));
+        assert_eq!(take_limit(&mut params(json!({"all": false}))).unwrap(), RowLimit::Page);
         for limit in [json!(0), json!(-1), json!("many"), json!(1.5), json!([])] {
             assert!(take_limit(&mut params(json!({ "limit": limit }))).is_err(), "{limit}");
         }

@@ -34,7 +34,7 @@ const MOST_WORDS: usize = 64 * 1024;
 /// A token may be refused first, and its scopes next.
 const MOST_RENEWALS: usize = 2;
 
-type Failed = StreamableHttpError<reqwest::Error>;
+type TransportError = StreamableHttpError<reqwest::Error>;
 
 /// A client with limited answers.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ impl Bounded {
 
     /// Sends a request, with a token if there is one. A refused request was not carried out, so it is repeated as
     /// long as another token can be obtained.
-    async fn send(&self, request: RequestBuilder) -> Result<Response, Failed> {
+    async fn send(&self, request: RequestBuilder) -> Result<Response, TransportError> {
         let Some(auth) = &self.auth else { return Ok(request.send().await?) };
         for left in (0..=MOST_RENEWALS).rev() {
             let Some(this) = request.try_clone() else { break };
@@ -95,7 +95,7 @@ impl Bounded {
     }
 
     /// The body of an answer. None if it is too large.
-    async fn read(&self, mut response: Response, most: usize) -> Result<Option<Vec<u8>>, Failed> {
+    async fn read(&self, mut response: Response, most: usize) -> Result<Option<Vec<u8>>, TransportError> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
             if body.len() + chunk.len() > most {
@@ -135,7 +135,7 @@ impl Bounded {
         response: Response,
         message: Option<&ClientJsonRpcMessage>,
         has_session: bool,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, TransportError> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             let words = match &self.auth {
@@ -189,7 +189,7 @@ impl StreamableHttpClient for Bounded {
         session_id: Option<Arc<str>>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, TransportError> {
         let has_session = session_id.is_some();
         let request = with_headers(self.client.post(&*uri), session_id.as_deref(), headers);
         let body = serde_json::to_vec(&message)?;
@@ -236,7 +236,7 @@ impl StreamableHttpClient for Bounded {
         session_id: Arc<str>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), TransportError> {
         let response = self.send(with_headers(self.client.delete(&*uri), Some(&session_id), headers)).await?;
         // Servers need not support it.
         if response.status() != StatusCode::METHOD_NOT_ALLOWED {
@@ -252,7 +252,7 @@ impl StreamableHttpClient for Bounded {
         last_event_id: Option<String>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, TransportError> {
         let mut request = with_headers(self.client.get(&*uri), session_id.as_deref(), headers);
         if let Some(last) = last_event_id {
             request = request.header(LAST_EVENT, last);

@@ -11,7 +11,7 @@ use super::metadata::AuthMetadata;
 
 /// How the client authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum ClientAuth {
     /// By its id alone.
     Open,
     /// With its secret in a header.
@@ -20,7 +20,7 @@ pub(super) enum Method {
     Post,
 }
 
-impl Method {
+impl ClientAuth {
     const ALL: [(Self, &'static str); 3] =
         [(Self::Basic, "client_secret_basic"), (Self::Post, "client_secret_post"), (Self::Open, "none")];
 
@@ -46,15 +46,15 @@ impl Method {
 
 /// A client, as an authorization server knows it.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(super) struct OauthClient {
     pub(super) id: String,
     pub(super) secret: Option<Secret>,
-    pub(super) method: Method,
+    pub(super) method: ClientAuth,
 }
 
 /// The tokens that an authorization server issued.
 #[derive(Clone, Debug)]
-pub(super) struct Tokens {
+pub(super) struct IssuedTokens {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
     /// Seconds until it expires, if known.
@@ -71,10 +71,10 @@ pub(super) struct NoTokens {
     pub(super) is_refused: bool,
 }
 
-impl Client {
+impl OauthClient {
     /// A client registered by a person.
     pub(super) fn known(id: &str, secret: Option<Secret>, found: &AuthMetadata) -> Self {
-        let method = Method::pick(found.methods.as_deref(), secret.is_some());
+        let method = ClientAuth::pick(found.methods.as_deref(), secret.is_some());
         Self { id: id.to_owned(), secret, method }
     }
 
@@ -92,7 +92,7 @@ impl Client {
             ));
         };
         let takes = |name: &str| found.methods.as_ref().is_none_or(|all| all.iter().any(|method| method == name));
-        let method = Method::pick(found.methods.as_deref(), !takes("none"));
+        let method = ClientAuth::pick(found.methods.as_deref(), !takes("none"));
         let mut document = json!({
             "client_name": "Obelus",
             "application_type": "native",
@@ -109,18 +109,18 @@ impl Client {
         let id =
             id.ok_or_else(|| format!("{} did not register us: {}", quoted(&found.issuer), said(status, &answer)))?;
         let secret = answer["client_secret"].as_str().filter(|secret| !secret.is_empty()).map(Secret::new);
-        let picked = Method::pick(found.methods.as_deref(), secret.is_some());
-        let method = answer["token_endpoint_auth_method"].as_str().and_then(Method::named);
-        let method = method.filter(|method| *method == Method::Open || secret.is_some()).unwrap_or(picked);
+        let picked = ClientAuth::pick(found.methods.as_deref(), secret.is_some());
+        let method = answer["token_endpoint_auth_method"].as_str().and_then(ClientAuth::named);
+        let method = method.filter(|method| *method == ClientAuth::Open || secret.is_some()).unwrap_or(picked);
         Ok(Self { id: id.to_owned(), secret, method })
     }
 
     /// Requests tokens.
-    pub(super) async fn ask(&self, fetch: &Fetch, at: &Url, fields: &[(&str, &str)]) -> Result<Tokens, NoTokens> {
+    pub(super) async fn ask(&self, fetch: &Fetch, at: &Url, fields: &[(&str, &str)]) -> Result<IssuedTokens, NoTokens> {
         let (mut form, mut basic) = (fields.to_vec(), None);
         match (self.method, &self.secret) {
-            (Method::Basic, Some(secret)) => basic = Some((self.id.as_str(), secret.expose())),
-            (Method::Post, Some(secret)) => {
+            (ClientAuth::Basic, Some(secret)) => basic = Some((self.id.as_str(), secret.expose())),
+            (ClientAuth::Post, Some(secret)) => {
                 form.push(("client_id", &self.id));
                 form.push(("client_secret", secret.expose()));
             }
@@ -143,7 +143,7 @@ impl Client {
         }
         let lasts = answer["expires_in"].as_u64().or_else(|| answer["expires_in"].as_str()?.parse().ok());
         let scopes = answer["scope"].as_str().map(|text| scopes_of(text.split(' ')));
-        Ok(Tokens { access, refresh, lasts, scopes })
+        Ok(IssuedTokens { access, refresh, lasts, scopes })
     }
 }
 
@@ -172,12 +172,12 @@ mod tests {
     fn the_client_secret_is_sent_by_the_method_the_server_supports() {
         let pick = |methods: &[&str], has_secret| {
             let methods: Vec<String> = methods.iter().map(|&method| method.to_owned()).collect();
-            Method::pick(Some(&methods), has_secret)
+            ClientAuth::pick(Some(&methods), has_secret)
         };
-        assert_eq!(pick(&["client_secret_post"], true), Method::Post);
-        assert_eq!(pick(&["client_secret_post", "client_secret_basic"], true), Method::Basic);
-        assert_eq!(pick(&["none"], true), Method::Open);
-        assert_eq!(pick(&["client_secret_post"], false), Method::Open);
-        assert_eq!(Method::pick(None, true), Method::Basic);
+        assert_eq!(pick(&["client_secret_post"], true), ClientAuth::Post);
+        assert_eq!(pick(&["client_secret_post", "client_secret_basic"], true), ClientAuth::Basic);
+        assert_eq!(pick(&["none"], true), ClientAuth::Open);
+        assert_eq!(pick(&["client_secret_post"], false), ClientAuth::Open);
+        assert_eq!(ClientAuth::pick(None, true), ClientAuth::Basic);
     }
 }

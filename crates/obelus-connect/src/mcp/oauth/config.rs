@@ -3,7 +3,7 @@
 use obelus_runtime::Secret;
 
 use super::challenge::is_scope;
-use crate::activity::{BindingError, Fields};
+use crate::activity::{BindingError, BindingFields};
 
 const KNOWN: [&str; 6] = ["scopes", "client_id", "client_secret", "private_key", "grant", "issuer"];
 
@@ -31,7 +31,7 @@ pub(in crate::mcp) struct AuthConfig {
 }
 
 impl AuthConfig {
-    pub(in crate::mcp) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
+    pub(in crate::mcp) fn parse(fields: &BindingFields<'_>) -> Result<Self, BindingError> {
         if fields.get("auth").is_none() {
             return Ok(Self::default());
         }

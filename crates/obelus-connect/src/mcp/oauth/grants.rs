@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::error::quoted;
 use super::challenge::Challenge;
-use super::client::{Client, Tokens};
+use super::client::{IssuedTokens, OauthClient};
 use super::config::Grant;
 use super::fetch::{Fetch, is_local};
 use super::metadata::{AuthMetadata, discover};
@@ -34,9 +34,9 @@ impl Auth {
         let back = person.back();
         let client = match &self.config.client_id {
             Some(id) if !self.config.id_is_address() || found.takes_addresses => {
-                Client::known(id, self.config.secret()?, &found)
+                OauthClient::known(id, self.config.secret()?, &found)
             }
-            _ => Client::register(&fetch, &found, &back, &scopes).await?,
+            _ => OauthClient::register(&fetch, &found, &back, &scopes).await?,
         };
         // The state appears in the address shown to the person; the verifier stays secret until the end of the login.
         let (state, verifier) = (random()?, Secret::new(random()?));
@@ -72,7 +72,7 @@ impl Auth {
         let (fetch, found) = self.found(held, &challenge).await?;
         let scopes = self.scopes(held, &challenge, &found)?;
         let id = self.config.client_id.as_deref().unwrap_or_default();
-        let client = Client::known(id, self.config.secret()?, &found);
+        let client = OauthClient::known(id, self.config.secret()?, &found);
         let signed = self.config.key()?.map(|key| assertion::assertion(&key, id, &found.issuer, &random()?, now()));
         let signed = signed.transpose()?;
         let joined = scopes.join(" ");
@@ -149,9 +149,9 @@ impl Auth {
         &self,
         held: &mut TokenState,
         found: AuthMetadata,
-        client: Client,
+        client: OauthClient,
         scopes: Vec<String>,
-        tokens: Tokens,
+        tokens: IssuedTokens,
     ) -> Result<(), String> {
         let mut stored = StoredToken {
             server: self.url.clone(),

@@ -10,7 +10,7 @@ use reqwest::Url;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::client::{Client, Method, Tokens};
+use super::client::{ClientAuth, IssuedTokens, OauthClient};
 
 /// A token that expires within this many seconds is no longer sent.
 const MARGIN: i64 = 30;
@@ -28,7 +28,7 @@ pub(super) struct StoredToken {
     pub(super) issuer: String,
     /// The address for renewals.
     pub(super) token_at: Url,
-    pub(super) client: Client,
+    pub(super) client: OauthClient,
     /// None if it was refused.
     pub(super) access: Option<Secret>,
     pub(super) refresh: Option<Secret>,
@@ -48,7 +48,7 @@ impl StoredToken {
     }
 
     /// Stores new tokens. A refresh token that is not replaced stays valid.
-    pub(super) fn renew(&mut self, tokens: Tokens, now: i64) {
+    pub(super) fn renew(&mut self, tokens: IssuedTokens, now: i64) {
         self.until = tokens.lasts.map(|lasts| now.saturating_add(i64::try_from(lasts).unwrap_or(i64::MAX)));
         self.access = Some(tokens.access);
         self.refresh = tokens.refresh.or(self.refresh.take());
@@ -70,10 +70,10 @@ impl StoredToken {
             resource: text("resource")?,
             issuer: text("issuer")?,
             token_at: text("token_at")?.parse().ok()?,
-            client: Client {
+            client: OauthClient {
                 id: text("client_id")?,
                 secret: secret("client_secret"),
-                method: Method::named(value["method"].as_str()?)?,
+                method: ClientAuth::named(value["method"].as_str()?)?,
             },
             access: secret("access"),
             refresh: secret("refresh"),

@@ -7,7 +7,7 @@ use obelus_runtime::Secret;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{NoProxy, Proxy, Url};
 
-use super::failure::{Code, Failure};
+use super::failure::{Code, ModelFailure};
 use super::options::OpenAiOptions;
 use crate::web;
 
@@ -17,7 +17,7 @@ pub(super) const KEY: &str = "OPENAI_API_KEY";
 const BASE: &str = "OPENAI_API_BASE";
 /// The server's address and key.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct ServerAccess {
     /// The address of `/chat/completions`, or the error in the setting.
     base: Result<Url, String>,
     key: Option<Secret>,
@@ -27,7 +27,7 @@ pub struct Access {
     proxies: BTreeMap<&'static str, String>,
 }
 
-impl Access {
+impl ServerAccess {
     /// Reads the environment: `OPENAI_API_BASE`, `OPENAI_API_KEY`, `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`.
     pub fn from_env() -> Self {
         let named =
@@ -45,8 +45,8 @@ impl Access {
     }
 
     /// The address that requests go to.
-    pub(super) fn url(&self) -> Result<&Url, Failure> {
-        self.base.as_ref().map_err(|problem| Failure::new(Code::BadSettings, problem))
+    pub(super) fn url(&self) -> Result<&Url, ModelFailure> {
+        self.base.as_ref().map_err(|problem| ModelFailure::new(Code::BadSettings, problem))
     }
 
     pub(super) fn has_key(&self) -> bool {
@@ -54,11 +54,11 @@ impl Access {
     }
 
     /// The headers of a request, and the secrets in them.
-    pub(super) fn headers(&self, options: &OpenAiOptions) -> Result<(HeaderMap, Vec<Secret>), Failure> {
+    pub(super) fn headers(&self, options: &OpenAiOptions) -> Result<(HeaderMap, Vec<Secret>), ModelFailure> {
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         let mut secrets = Vec::new();
         for (name, text) in &options.headers {
-            let bad = |what: &str| Failure::new(Code::BadSettings, format!("headers.{name}: {what}"));
+            let bad = |what: &str| ModelFailure::new(Code::BadSettings, format!("headers.{name}: {what}"));
             let header: HeaderName = name.parse().map_err(|_| bad("this cannot be the name of a header"))?;
             let text = filled_in(name, text, &mut secrets)?;
             headers.insert(header, sensitive(&text).ok_or_else(|| bad("a header is one line of text"))?);
@@ -69,22 +69,23 @@ impl Access {
         match &self.key {
             Some(key) => {
                 let value = sensitive(&format!("Bearer {}", key.expose().trim()));
-                let broken = || Failure::new(Code::BadSettings, format!("{KEY} is not one line of text; set it again"));
+                let broken =
+                    || ModelFailure::new(Code::BadSettings, format!("{KEY} is not one line of text; set it again"));
                 headers.insert(AUTHORIZATION, value.ok_or_else(broken)?);
                 secrets.push(Secret::new(key.expose().trim()));
             }
             None if self.is_chosen => {}
             None => {
                 let words = format!("the environment has no {KEY}; set it, or name a server that needs none in {BASE}");
-                return Err(Failure::new(Code::NoKey, words));
+                return Err(ModelFailure::new(Code::NoKey, words));
             }
         }
         Ok((headers, secrets))
     }
 
     /// An HTTP client without redirects, with the proxy if there is one.
-    pub(super) fn client(&self, options: &OpenAiOptions) -> Result<reqwest::Client, Failure> {
-        let bad = |words: String| Failure::new(Code::BadSettings, words);
+    pub(super) fn client(&self, options: &OpenAiOptions) -> Result<reqwest::Client, ModelFailure> {
+        let bad = |words: String| ModelFailure::new(Code::BadSettings, words);
         let url = self.url()?;
         let mut builder = web::client().redirect(reqwest::redirect::Policy::none()).no_proxy();
         let environments = self.proxies.get(url.scheme()).map(|proxy| (proxy, NoProxy::from_env()));
@@ -125,14 +126,14 @@ fn address(base: &str) -> Result<Url, String> {
 }
 
 /// Replaces `${NAME}` in a header by variables of the environment, which count as secrets.
-fn filled_in(header: &str, text: &str, secrets: &mut Vec<Secret>) -> Result<String, Failure> {
+fn filled_in(header: &str, text: &str, secrets: &mut Vec<Secret>) -> Result<String, ModelFailure> {
     let mut whole = String::new();
     let mut rest = text;
     while let Some((before, named)) = rest.split_once("${") {
         let Some((name, after)) = named.split_once('}') else { break };
         let Some(value) = Secret::from_env(name) else {
             let words = format!("headers.{header}: the environment has no {name}; set it");
-            return Err(Failure::new(Code::NoSecret, words));
+            return Err(ModelFailure::new(Code::NoSecret, words));
         };
         whole.push_str(before);
         whole.push_str(value.expose().trim());
@@ -159,7 +160,7 @@ mod tests {
             ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/chat/completions"),
             ("http://localhost:1234", "http://localhost:1234/chat/completions"),
         ] {
-            assert_eq!(Access::new(Some(base), None).url().unwrap().as_str(), url);
+            assert_eq!(ServerAccess::new(Some(base), None).url().unwrap().as_str(), url);
         }
         for (base, part) in [
             ("ftp://example.test", "http and https"),
@@ -167,7 +168,7 @@ mod tests {
             ("example.test", "OPENAI_API_BASE"),
             ("https://example.test/v1?x=1", "no `?`"),
         ] {
-            let failure = Access::new(Some(base), None).url().unwrap_err();
+            let failure = ServerAccess::new(Some(base), None).url().unwrap_err();
             assert!(failure.code == Code::BadSettings && failure.message.contains(part), "{}", failure.message);
         }
     }
@@ -175,14 +176,14 @@ mod tests {
     #[test]
     fn a_key_is_required_only_for_the_default_server() {
         let options = OpenAiOptions::named("m");
-        let failure = Access::new(None, None).headers(&options).unwrap_err();
+        let failure = ServerAccess::new(None, None).headers(&options).unwrap_err();
         assert!(failure.code == Code::NoKey && failure.message.contains("OPENAI_API_BASE"));
-        assert!(Access::new(Some("http://127.0.0.1:1/v1"), None).headers(&options).is_ok());
-        let (headers, secrets) = Access::new(None, Some(Secret::new(" sk-x\n"))).headers(&options).unwrap();
+        assert!(ServerAccess::new(Some("http://127.0.0.1:1/v1"), None).headers(&options).is_ok());
+        let (headers, secrets) = ServerAccess::new(None, Some(Secret::new(" sk-x\n"))).headers(&options).unwrap();
         assert_eq!(headers[AUTHORIZATION].to_str().unwrap(), "Bearer sk-x");
         assert_eq!(secrets[0].expose(), "sk-x");
         assert!(!format!("{headers:?}").contains("sk-x"));
-        let broken = Access::new(None, Some(Secret::new("a\nb"))).headers(&options).unwrap_err();
+        let broken = ServerAccess::new(None, Some(Secret::new("a\nb"))).headers(&options).unwrap_err();
         assert_eq!(broken.code, Code::BadSettings);
     }
 
@@ -190,7 +191,8 @@ mod tests {
     fn headers_may_name_variables_of_the_environment() {
         let with = |text: &str| {
             let headers = BTreeMap::from([("X-Path".to_owned(), text.to_owned())]);
-            Access::new(Some("http://h/v1"), None).headers(&OpenAiOptions { headers, ..OpenAiOptions::named("m") })
+            ServerAccess::new(Some("http://h/v1"), None)
+                .headers(&OpenAiOptions { headers, ..OpenAiOptions::named("m") })
         };
         let (headers, secrets) = with("a ${PATH} b").unwrap();
         assert_eq!(headers["x-path"].to_str().unwrap(), format!("a {} b", std::env::var("PATH").unwrap()));
@@ -205,8 +207,8 @@ mod tests {
     fn a_proxy_of_an_agents_file_is_refused_for_plain_http() {
         let options =
             OpenAiOptions { proxy: Some("http://proxy.example.test".to_owned()), ..OpenAiOptions::named("m") };
-        let failure = Access::new(Some("http://h/v1"), None).client(&options).unwrap_err();
+        let failure = ServerAccess::new(Some("http://h/v1"), None).client(&options).unwrap_err();
         assert!(failure.message.contains("HTTP_PROXY"), "{}", failure.message);
-        assert!(Access::new(Some("https://h/v1"), None).client(&options).is_ok());
+        assert!(ServerAccess::new(Some("https://h/v1"), None).client(&options).is_ok());
     }
 }

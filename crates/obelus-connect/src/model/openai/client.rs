@@ -11,14 +11,14 @@ use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::access::{Access, KEY};
+use super::access::{KEY, ServerAccess};
 use super::collect::Collected;
-use super::failure::{Code, Failure, shorten};
+use super::failure::{Code, ModelFailure, shorten};
 use super::options::OpenAiOptions;
 use super::picture::Pictures;
 use super::retry::{Budget, pause};
-use super::sse::{Events, MAX_EVENT_BYTES};
-use super::wire::{Capabilities, Form, body};
+use super::sse::{MAX_EVENT_BYTES, SseParser};
+use super::wire::{AnswerFormat, Capabilities, body};
 use crate::model::{PromptOptions, render};
 
 /// The number of bytes read of an error's body.
@@ -30,13 +30,13 @@ const MAX_ADAPTATIONS: usize = 5;
 
 /// A model on a server with OpenAI's protocol.
 #[derive(Clone)]
-pub struct OpenAi(Arc<Inner>);
+pub struct OpenAi(Arc<OpenAiShared>);
 
-struct Inner {
+struct OpenAiShared {
     options: OpenAiOptions,
-    access: Access,
+    access: ServerAccess,
     /// Created by the first request, because loading the system's certificates takes time.
-    client: OnceLock<Result<reqwest::Client, Failure>>,
+    client: OnceLock<Result<reqwest::Client, ModelFailure>>,
     capabilities: Mutex<Capabilities>,
     budget: Budget,
 }
@@ -45,18 +45,18 @@ struct Inner {
 struct WireRequest<'a> {
     body: Vec<u8>,
     headers: &'a HeaderMap,
-    form: Form,
+    form: AnswerFormat,
     has_pictures: bool,
     until: Instant,
 }
 
 impl OpenAi {
     /// A model with its options, and the server's address and key.
-    pub fn new(options: OpenAiOptions, access: Access) -> Self {
+    pub fn new(options: OpenAiOptions, access: ServerAccess) -> Self {
         // Registers their secrets for masking. Errors are reported by the first request.
         drop(access.headers(&options));
         let (client, capabilities, budget) = (OnceLock::new(), Mutex::default(), Budget::default());
-        Self(Arc::new(Inner { options, access, client, capabilities, budget }))
+        Self(Arc::new(OpenAiShared { options, access, client, capabilities, budget }))
     }
 }
 
@@ -67,27 +67,32 @@ impl Model for OpenAi {
 
     fn ask_streaming(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
         let model = Arc::clone(&self.0);
-        Box::pin(async move { model.answer(&prompt, &parts).await.unwrap_or_else(Failure::into_answer) })
+        Box::pin(async move { model.answer(&prompt, &parts).await.unwrap_or_else(ModelFailure::into_answer) })
     }
 }
 
-impl Inner {
-    async fn answer(&self, prompt: &Prompt, parts: &Parts) -> Result<Answer, Failure> {
-        self.options.check().map_err(|problem| Failure::new(Code::BadSettings, problem))?;
+impl OpenAiShared {
+    async fn answer(&self, prompt: &Prompt, parts: &Parts) -> Result<Answer, ModelFailure> {
+        self.options.check().map_err(|problem| ModelFailure::new(Code::BadSettings, problem))?;
         let (headers, secrets) = self.access.headers(&self.options)?;
         let answer = self.ask_with_retries(prompt, parts, &headers).await;
         let answer = answer.map_err(|failure| failure.without(secrets.iter().map(Secret::expose)));
         answer.map_err(|failure| match failure.code {
             Code::Unauthorised if !self.access.has_key() && self.options.headers.is_empty() => {
                 let words = format!("{}; the environment has no {KEY}", failure.message);
-                Failure::new(Code::NoKey, words)
+                ModelFailure::new(Code::NoKey, words)
             }
             _ => failure,
         })
     }
 
     /// Sends the request; repeats it after temporary failures, and changes its form after refusals.
-    async fn ask_with_retries(&self, prompt: &Prompt, parts: &Parts, headers: &HeaderMap) -> Result<Answer, Failure> {
+    async fn ask_with_retries(
+        &self,
+        prompt: &Prompt,
+        parts: &Parts,
+        headers: &HeaderMap,
+    ) -> Result<Answer, ModelFailure> {
         let [_, _, total] = self.options.timeouts.durations();
         let until = Instant::now() + total;
         let (mut attempt, mut adaptations) = (0, 0);
@@ -122,7 +127,7 @@ impl Inner {
                     failure.message,
                     pause.as_secs()
                 );
-                return Err(Failure { message: words, ..failure });
+                return Err(ModelFailure { message: words, ..failure });
             }
             sleep(pause).await;
             attempt += 1;
@@ -134,15 +139,16 @@ impl Inner {
         prompt: &Prompt,
         headers: &'a HeaderMap,
         until: Instant,
-    ) -> Result<WireRequest<'a>, Failure> {
+    ) -> Result<WireRequest<'a>, ModelFailure> {
         let capabilities = *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
-        let form = Form::of(prompt, self.options.structured, capabilities.form);
+        let form = AnswerFormat::of(prompt, self.options.structured, capabilities.form);
         let options = PromptOptions {
             language: prompt.language.clone(),
-            without_schema: form == Form::Schema,
+            without_schema: form == AnswerFormat::Schema,
             images: self.options.images && capabilities.images,
         };
-        let messages = render(prompt, &options).map_err(|error| Failure::new(Code::BadSettings, error.to_string()))?;
+        let messages =
+            render(prompt, &options).map_err(|error| ModelFailure::new(Code::BadSettings, error.to_string()))?;
         let has_pictures = messages.iter().any(|message| !message.images.is_empty());
         let pictures = Pictures::of(&messages).await;
         let body = body(&self.options, (messages, &pictures), prompt, form, capabilities);
@@ -150,7 +156,7 @@ impl Inner {
     }
 
     /// Updates the server's capabilities after a refusal; returns whether the request can be sent in another form.
-    fn adapt(&self, failure: &Failure, form: Form, has_pictures: bool) -> bool {
+    fn adapt(&self, failure: &ModelFailure, form: AnswerFormat, has_pictures: bool) -> bool {
         let mut capabilities = self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         let is_refusal = matches!(failure.code, Code::BadRequest | Code::UnknownModel | Code::ServerError);
         let without_pictures =
@@ -168,21 +174,26 @@ impl Inner {
         }
     }
 
-    fn client(&self) -> Result<&reqwest::Client, Failure> {
+    fn client(&self) -> Result<&reqwest::Client, ModelFailure> {
         self.client.get_or_init(|| self.access.client(&self.options)).as_ref().map_err(Clone::clone)
     }
 
     /// Sends the request once and collects the answer.
-    async fn send_once(&self, wire: WireRequest<'_>, collected: &mut Collected, parts: &Parts) -> Result<(), Failure> {
+    async fn send_once(
+        &self,
+        wire: WireRequest<'_>,
+        collected: &mut Collected,
+        parts: &Parts,
+    ) -> Result<(), ModelFailure> {
         let [first_byte, idle, total] = self.options.timeouts.durations();
         let until = wire.until;
         let out_of_time = || {
             let words = format!("the answer was not complete after {} s", total.as_secs_f64());
-            Failure::new(Code::TimeoutTotal, words)
+            ModelFailure::new(Code::TimeoutTotal, words)
         };
         let nothing = || {
             let words = format!("nothing came from the server for {} s", first_byte.as_secs_f64());
-            Failure::new(Code::TimeoutFirstByte, words)
+            ModelFailure::new(Code::TimeoutFirstByte, words)
         };
         let first_until = Instant::now() + first_byte;
         let begin = async {
@@ -200,7 +211,7 @@ impl Inner {
             Err(_) if first_until < until => return Err(nothing()),
             Err(_) => return Err(out_of_time()),
         };
-        let mut body = Body::of(&response);
+        let mut body = ResponseBody::of(&response);
         while let Some(bytes) = next {
             body.push(&bytes, collected, parts)?;
             let left = until.saturating_duration_since(Instant::now());
@@ -208,7 +219,7 @@ impl Inner {
                 Ok(next) => next.map_err(|error| broken(&error))?,
                 Err(_) if idle < left => {
                     let words = format!("the answer paused for {} s", idle.as_secs_f64());
-                    return Err(Failure::new(Code::TimeoutIdle, words));
+                    return Err(ModelFailure::new(Code::TimeoutIdle, words));
                 }
                 Err(_) => return Err(out_of_time()),
             };
@@ -216,41 +227,42 @@ impl Inner {
         body.finish(collected, parts)
     }
 
-    fn not_sent(&self, error: &reqwest::Error) -> Failure {
+    fn not_sent(&self, error: &reqwest::Error) -> ModelFailure {
         let place = self.access.url().map(|url| url.origin().ascii_serialization()).unwrap_or_default();
         match error {
-            error if error.is_builder() => Failure::new(Code::BadSettings, innermost_cause(error)),
+            error if error.is_builder() => ModelFailure::new(Code::BadSettings, innermost_cause(error)),
             error if error.is_connect() => {
-                Failure::new(Code::Unreachable, format!("{place} cannot be reached: {}", innermost_cause(error)))
+                ModelFailure::new(Code::Unreachable, format!("{place} cannot be reached: {}", innermost_cause(error)))
             }
-            error => {
-                Failure::new(Code::Unreachable, format!("{place} broke off the connection: {}", innermost_cause(error)))
-            }
+            error => ModelFailure::new(
+                Code::Unreachable,
+                format!("{place} broke off the connection: {}", innermost_cause(error)),
+            ),
         }
     }
 }
 
 /// The body of an answer: a stream of events, or one JSON object from a server that does not stream.
-struct Body {
-    events: Events,
+struct ResponseBody {
+    events: SseParser,
     /// The bytes of the object, if the answer is not a stream.
     whole: Option<Vec<u8>>,
     size: usize,
 }
 
-impl Body {
+impl ResponseBody {
     fn of(response: &Response) -> Self {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let is_stream = kind.trim().to_ascii_lowercase().starts_with("text/event-stream");
-        Self { events: Events::default(), whole: (!is_stream).then(Vec::new), size: 0 }
+        Self { events: SseParser::default(), whole: (!is_stream).then(Vec::new), size: 0 }
     }
 
-    fn push(&mut self, bytes: &[u8], collected: &mut Collected, parts: &Parts) -> Result<(), Failure> {
+    fn push(&mut self, bytes: &[u8], collected: &mut Collected, parts: &Parts) -> Result<(), ModelFailure> {
         self.size += bytes.len();
         match &mut self.whole {
-            None if self.size > MAX_STREAM_BYTES => Err(Failure::too_large()),
+            None if self.size > MAX_STREAM_BYTES => Err(ModelFailure::too_large()),
             None => self.events.push(bytes, |data| collected.event(data, parts)),
-            Some(_) if self.size > MAX_EVENT_BYTES => Err(Failure::too_large()),
+            Some(_) if self.size > MAX_EVENT_BYTES => Err(ModelFailure::too_large()),
             Some(whole) => {
                 // Some servers stream without the right content type.
                 whole.extend_from_slice(bytes);
@@ -264,18 +276,18 @@ impl Body {
         }
     }
 
-    fn finish(&mut self, collected: &mut Collected, parts: &Parts) -> Result<(), Failure> {
+    fn finish(&mut self, collected: &mut Collected, parts: &Parts) -> Result<(), ModelFailure> {
         let Some(whole) = &self.whole else { return self.events.finish(|data| collected.event(data, parts)) };
         match std::str::from_utf8(whole) {
-            Ok(text) if text.trim().is_empty() => Err(Failure::new(Code::Empty, "the server's answer is empty")),
+            Ok(text) if text.trim().is_empty() => Err(ModelFailure::new(Code::Empty, "the server's answer is empty")),
             Ok(text) => collected.chunk(text, parts),
-            Err(_) => Err(Failure::new(Code::NotUtf8, "the server's answer is not UTF-8")),
+            Err(_) => Err(ModelFailure::new(Code::NotUtf8, "the server's answer is not UTF-8")),
         }
     }
 }
 
 /// Reads the error of a refused request.
-async fn read_refusal(mut response: Response) -> Failure {
+async fn read_refusal(mut response: Response) -> ModelFailure {
     let status = response.status().as_u16();
     let after = retry_after(response.headers(), SystemTime::now());
     let mut body = Vec::new();
@@ -284,7 +296,7 @@ async fn read_refusal(mut response: Response) -> Failure {
     {
         body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES)]);
     }
-    Failure::of_status(status, &body, after)
+    ModelFailure::of_status(status, &body, after)
 }
 
 /// The wait that the server asks for in `Retry-After`: seconds or a date.
@@ -296,9 +308,9 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     }
 }
 
-fn broken(error: &reqwest::Error) -> Failure {
+fn broken(error: &reqwest::Error) -> ModelFailure {
     let words = format!("the connection broke in the midst of the answer: {}", innermost_cause(error));
-    Failure::new(Code::CutOff, words)
+    ModelFailure::new(Code::CutOff, words)
 }
 
 /// The innermost cause, which is the most specific.

@@ -5,7 +5,7 @@ use obelus_kernel::dialect::Reader;
 use obelus_kernel::session::{Answer, Money};
 use obelus_runtime::{Part, Parts, Used};
 
-use super::failure::{Code, Failure, shorten};
+use super::failure::{Code, ModelFailure, shorten};
 use super::options::Price;
 use super::wire::{Choice, Chunk, Usage};
 
@@ -41,7 +41,7 @@ impl Collected {
     }
 
     /// Adds one event of a stream.
-    pub(super) fn event(&mut self, data: &str, parts: &Parts) -> Result<(), Failure> {
+    pub(super) fn event(&mut self, data: &str, parts: &Parts) -> Result<(), ModelFailure> {
         if data.trim() == "[DONE]" {
             self.is_done = true;
             return Ok(());
@@ -53,13 +53,13 @@ impl Collected {
     }
 
     /// Adds a whole answer, or a piece of one.
-    pub(super) fn chunk(&mut self, json: &str, parts: &Parts) -> Result<(), Failure> {
+    pub(super) fn chunk(&mut self, json: &str, parts: &Parts) -> Result<(), ModelFailure> {
         let chunk: Chunk = serde_json::from_str(json).map_err(|error| {
             let words = format!("the server does not speak Chat Completions: {error}: {}", shorten(json));
-            Failure::new(Code::BadAnswer, words)
+            ModelFailure::new(Code::BadAnswer, words)
         })?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(Failure::of_event(&error));
+            return Err(ModelFailure::of_event(&error));
         }
         self.usage = chunk.usage.or(self.usage);
         for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
@@ -68,7 +68,7 @@ impl Collected {
         Ok(())
     }
 
-    fn choice(&mut self, choice: Choice, parts: &Parts) -> Result<(), Failure> {
+    fn choice(&mut self, choice: Choice, parts: &Parts) -> Result<(), ModelFailure> {
         if let Some(finish) = choice.finish_reason {
             self.finish = Some(finish);
         }
@@ -76,9 +76,9 @@ impl Collected {
         if let Some(refusal) = said.refusal {
             self.refusal.push_str(&refusal);
         }
-        let text = said.content.map(super::wire::Text::into_string).unwrap_or_default();
+        let text = said.content.map(super::wire::WireText::into_string).unwrap_or_default();
         if self.text.len() + self.refusal.len() + text.len() > MAX_TEXT {
-            return Err(Failure::too_large());
+            return Err(ModelFailure::too_large());
         }
         if let Some(reader) = &mut self.reader {
             reader.push(&text, |piece| {
@@ -101,23 +101,23 @@ impl Collected {
     }
 
     /// The answer, after the end of the stream or body.
-    pub(super) fn into_answer(self) -> Result<Answer, Failure> {
+    pub(super) fn into_answer(self) -> Result<Answer, ModelFailure> {
         let used = self.used(None).unwrap_or_default();
         let tokens = used.input + used.output;
         if !self.refusal.trim().is_empty() {
-            return Err(Failure::new(Code::Declined, format!("the model declines: {}", shorten(&self.refusal))));
+            return Err(ModelFailure::new(Code::Declined, format!("the model declines: {}", shorten(&self.refusal))));
         }
         match self.finish.as_deref() {
             None if !self.is_done => {
-                return Err(Failure::new(Code::CutOff, "the connection ended in the midst of the answer"));
+                return Err(ModelFailure::new(Code::CutOff, "the connection ended in the midst of the answer"));
             }
             Some("content_filter") => {
-                return Err(Failure::new(Code::Declined, "the server's filter has stopped the answer"));
+                return Err(ModelFailure::new(Code::Declined, "the server's filter has stopped the answer"));
             }
             _ => {}
         }
         if self.text.trim().is_empty() {
-            return Err(Failure::new(Code::Empty, "the server's answer has no text"));
+            return Err(ModelFailure::new(Code::Empty, "the server's answer has no text"));
         }
         let is_short = self.finish.as_deref() == Some("length");
         Ok(match self.dialect.read(&self.text) {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn collected(events: &[Value]) -> Result<Answer, Failure> {
+    fn collected(events: &[Value]) -> Result<Answer, ModelFailure> {
         let mut all = Collected::new(Dialect::Json, true);
         for event in events {
             all.event(&event.as_str().map_or_else(|| event.to_string(), str::to_owned), &Parts::without_listener())?;

@@ -72,7 +72,7 @@ impl Code {
 
 /// A request without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct ModelFailure {
     pub(super) code: Code,
     pub(super) message: String,
     /// The wait that the server asks for.
@@ -81,7 +81,7 @@ pub(super) struct Failure {
     pub(super) may_pass: bool,
 }
 
-impl Failure {
+impl ModelFailure {
     pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), after: None, may_pass: code.may_pass() }
     }
@@ -259,7 +259,7 @@ mod tests {
             (502, b"<html>bad gateway</html>", "server_error"),
             (307, b"", "redirected"),
         ] {
-            let failure = Failure::of_status(status, body, None);
+            let failure = ModelFailure::of_status(status, body, None);
             assert_eq!(failure.code.name(), code);
             assert!(failure.message.contains(&status.to_string()));
             assert_eq!(failure.may_pass, matches!(code, "rate_limited" | "server_error"), "{code}");
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn server_errors_are_quoted_briefly_and_without_secrets() {
         let body = format!(r#"{{"error": {{"message": "Incorrect key sk-s3cr3t\u202e{}"}}}}"#, "x".repeat(5000));
-        let failure = Failure::of_status(401, body.as_bytes(), None).without(["sk-s3cr3t"]);
+        let failure = ModelFailure::of_status(401, body.as_bytes(), None).without(["sk-s3cr3t"]);
         assert!(failure.message.contains("Incorrect key ***"), "{}", failure.message);
         assert!(!failure.message.contains('\u{202e}') && failure.message.len() < 600);
     }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn an_error_event_in_a_stream_is_recognised() {
-        let of = |error: Value| Failure::of_event(&error).code;
+        let of = |error: Value| ModelFailure::of_event(&error).code;
         assert_eq!(of(serde_json::json!({"message": "overloaded", "type": "server_error"})), Code::ServerError);
         assert_eq!(of(serde_json::json!({"message": "slow", "code": 429})), Code::RateLimited);
         assert_eq!(of(serde_json::json!({"message": "slow", "code": "rate_limit_exceeded"})), Code::RateLimited);

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::failure::Failure;
+use super::failure::ModelFailure;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(400);
 const MAX_PAUSE: Duration = Duration::from_secs(20);
@@ -41,7 +41,7 @@ impl Budget {
 }
 
 /// The pause before the next attempt: what the server asks for, else exponential back-off with jitter.
-pub(super) fn pause(failure: &Failure, attempt: u32) -> Duration {
+pub(super) fn pause(failure: &ModelFailure, attempt: u32) -> Duration {
     let own = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt.min(16))).min(MAX_PAUSE);
     // Every new `RandomState` has a random seed.
     let random = (RandomState::new().hash_one(attempt) % 1024) as f64 / 1024.0;
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_limit_and_retry_after_overrides_them() {
-        let failure = Failure::new(Code::ServerError, "");
+        let failure = ModelFailure::new(Code::ServerError, "");
         for attempt in 0..40 {
             let longest = FIRST_PAUSE.saturating_mul(1 << attempt.min(16)).min(MAX_PAUSE);
             let pause = pause(&failure, attempt);
             assert!(pause >= longest / 2 && pause <= longest, "{attempt}: {pause:?}");
         }
-        let asked = Failure { after: Some(Duration::from_secs(7)), ..failure };
+        let asked = ModelFailure { after: Some(Duration::from_secs(7)), ..failure };
         assert_eq!(pause(&asked, 0), Duration::from_secs(7));
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! Every byte is processed once, whatever the size of the pieces.
 
-use super::failure::{Code, Failure};
+use super::failure::{Code, ModelFailure};
 
 /// The largest event: a piece of an answer, or a whole answer from a server that sends it at once.
 pub(super) const MAX_EVENT_BYTES: usize = 6 * 1024 * 1024;
 
 /// The state of the parser.
 #[derive(Default)]
-pub(super) struct Events {
+pub(super) struct SseParser {
     /// The incomplete line.
     line: Vec<u8>,
     /// The data of the incomplete event, with lines joined by line feeds.
@@ -20,13 +20,13 @@ pub(super) struct Events {
     has_started: bool,
 }
 
-impl Events {
+impl SseParser {
     /// Adds bytes, and passes on the data of each complete event.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
-        mut event: impl FnMut(&str) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        mut event: impl FnMut(&str) -> Result<(), ModelFailure>,
+    ) -> Result<(), ModelFailure> {
         let mut rest = bytes;
         while let Some(first) = rest.first() {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
@@ -45,23 +45,26 @@ impl Events {
     }
 
     /// The stream has ended. An empty line after the last event may be missing.
-    pub(super) fn finish(&mut self, mut event: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+    pub(super) fn finish(
+        &mut self,
+        mut event: impl FnMut(&str) -> Result<(), ModelFailure>,
+    ) -> Result<(), ModelFailure> {
         if !self.line.is_empty() {
             self.end_line(&mut event)?;
         }
         self.end_event(&mut event)
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
         let size = self.line.len() + self.data.as_ref().map_or(0, Vec::len) + bytes.len();
         if size > MAX_EVENT_BYTES {
-            return Err(Failure::too_large());
+            return Err(ModelFailure::too_large());
         }
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn end_line(&mut self, event: &mut impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn end_line(&mut self, event: &mut impl FnMut(&str) -> Result<(), ModelFailure>) -> Result<(), ModelFailure> {
         if !std::mem::replace(&mut self.has_started, true) && self.line.starts_with(b"\xef\xbb\xbf") {
             self.line.drain(..3);
         }
@@ -83,11 +86,11 @@ impl Events {
         Ok(())
     }
 
-    fn end_event(&mut self, event: &mut impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn end_event(&mut self, event: &mut impl FnMut(&str) -> Result<(), ModelFailure>) -> Result<(), ModelFailure> {
         let Some(data) = self.data.take() else { return Ok(()) };
         match std::str::from_utf8(&data) {
             Ok(text) => event(text),
-            Err(_) => Err(Failure::new(Code::NotUtf8, "the server's answer is not UTF-8")),
+            Err(_) => Err(ModelFailure::new(Code::NotUtf8, "the server's answer is not UTF-8")),
         }
     }
 }
@@ -96,9 +99,9 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn events(bytes: &[u8], piece: usize) -> Result<Vec<String>, Failure> {
+    fn events(bytes: &[u8], piece: usize) -> Result<Vec<String>, ModelFailure> {
         let mut all = Vec::new();
-        let mut events = Events::default();
+        let mut events = SseParser::default();
         for piece in bytes.chunks(piece) {
             events.push(piece, |text| {
                 all.push(text.to_owned());
@@ -146,7 +149,7 @@ mod tests {
         use obelus_runtime::Parts;
 
         fuzz("sse", |input| {
-            let told = |failure: Failure| (failure.code, failure.message);
+            let told = |failure: ModelFailure| (failure.code, failure.message);
             let whole = events(input, input.len().max(1)).map_err(told);
             assert_eq!(events(input, piece_of(input)).map_err(told), whole);
             let Ok(events) = whole else { return false };

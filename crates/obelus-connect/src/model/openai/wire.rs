@@ -11,7 +11,7 @@ use crate::model::{ChatMessage, ChatRole};
 
 /// A message of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Message {
+pub(super) struct WireMessage {
     role: ChatRole,
     content: Content,
 }
@@ -38,7 +38,7 @@ pub(super) struct ImageUrl {
     pub(super) url: String,
 }
 
-impl Message {
+impl WireMessage {
     fn of(message: ChatMessage, pictures: &Pictures) -> Self {
         let ChatMessage { role, content, images } = message;
         if images.is_empty() {
@@ -54,7 +54,7 @@ impl Message {
 
 /// How strictly a request asks for the answer's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Form {
+pub(super) enum AnswerFormat {
     /// Only the prompt describes it.
     Words,
     /// The prompt describes it, and the server is asked for JSON.
@@ -63,28 +63,28 @@ pub(super) enum Form {
     Schema,
 }
 
-impl Form {
+impl AnswerFormat {
     /// The strictest form for a request to a server that supports up to `most`.
-    pub(super) fn of(prompt: &Prompt, wanted: Structured, most: Form) -> Self {
+    pub(super) fn of(prompt: &Prompt, wanted: Structured, most: AnswerFormat) -> Self {
         let wanted = match wanted {
             Structured::Probe => most,
-            Structured::Strict => Form::Schema,
-            Structured::JsonObject => Form::Json,
-            Structured::None => Form::Words,
+            Structured::Strict => AnswerFormat::Schema,
+            Structured::JsonObject => AnswerFormat::Json,
+            Structured::None => AnswerFormat::Words,
         };
         match prompt.dialect {
-            Dialect::Blocks => Form::Words,
+            Dialect::Blocks => AnswerFormat::Words,
             // The strict mode would refuse this schema.
-            Dialect::Json if !prompt.answer.loose.is_empty() => wanted.min(Form::Json),
+            Dialect::Json if !prompt.answer.loose.is_empty() => wanted.min(AnswerFormat::Json),
             Dialect::Json => wanted,
         }
     }
 
     pub(super) fn lower(self) -> Option<Self> {
         match self {
-            Form::Schema => Some(Form::Json),
-            Form::Json => Some(Form::Words),
-            Form::Words => None,
+            AnswerFormat::Schema => Some(AnswerFormat::Json),
+            AnswerFormat::Json => Some(AnswerFormat::Words),
+            AnswerFormat::Words => None,
         }
     }
 }
@@ -92,7 +92,7 @@ impl Form {
 /// What the server supports, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Capabilities {
-    pub(super) form: Form,
+    pub(super) form: AnswerFormat,
     /// Newer models require `max_completion_tokens`; older servers know only `max_tokens`.
     pub(super) completion_tokens: bool,
     /// Whether it can report the usage at the end of a stream.
@@ -103,7 +103,7 @@ pub(super) struct Capabilities {
 
 impl Default for Capabilities {
     fn default() -> Self {
-        Self { form: Form::Schema, completion_tokens: false, stream_options: true, images: true }
+        Self { form: AnswerFormat::Schema, completion_tokens: false, stream_options: true, images: true }
     }
 }
 
@@ -117,7 +117,7 @@ impl Capabilities {
     }
 
     /// The capabilities after a refused request; `None` if another form would not help.
-    pub(super) fn after_bad_request(self, message: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
+    pub(super) fn after_bad_request(self, message: &str, sent: AnswerFormat, options: &OpenAiOptions) -> Option<Self> {
         let message = message.to_ascii_lowercase();
         let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
         if self.stream_options && options.stream && names(&["stream_options", "include_usage"]) {
@@ -140,12 +140,12 @@ pub(super) fn body(
     options: &OpenAiOptions,
     (messages, pictures): (Vec<ChatMessage>, &Pictures),
     prompt: &Prompt,
-    form: Form,
+    form: AnswerFormat,
     capabilities: Capabilities,
 ) -> Value {
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
-    let messages: Vec<Message> = messages.into_iter().map(|message| Message::of(message, pictures)).collect();
+    let messages: Vec<WireMessage> = messages.into_iter().map(|message| WireMessage::of(message, pictures)).collect();
     put("model", options.name.as_str().into());
     put("messages", serde_json::to_value(messages).unwrap_or_default());
     if options.stream {
@@ -164,9 +164,9 @@ pub(super) fn body(
         put(if capabilities.completion_tokens { "max_completion_tokens" } else { "max_tokens" }, most.into());
     }
     match form {
-        Form::Words => None,
-        Form::Json => put("response_format", json!({"type": "json_object"})),
-        Form::Schema => {
+        AnswerFormat::Words => None,
+        AnswerFormat::Json => put("response_format", json!({"type": "json_object"})),
+        AnswerFormat::Schema => {
             let schema = json!({"name": "solution", "strict": true, "schema": prompt.answer.schema});
             put("response_format", json!({"type": "json_schema", "json_schema": schema}))
         }
@@ -204,7 +204,7 @@ pub(super) struct Choice {
 #[derive(Debug, Deserialize)]
 pub(super) struct ModelMessage {
     #[serde(default)]
-    pub(super) content: Option<Text>,
+    pub(super) content: Option<WireText>,
     /// The reason for not answering.
     #[serde(default)]
     pub(super) refusal: Option<String>,
@@ -212,17 +212,17 @@ pub(super) struct ModelMessage {
 
 /// A text, or parts of one.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Text {
+#[serde(untagged, expecting = "data did not match any variant of untagged enum Text")]
+pub(super) enum WireText {
     Plain(String),
     Parts(Vec<Value>),
 }
 
-impl Text {
+impl WireText {
     pub(super) fn into_string(self) -> String {
         match self {
-            Text::Plain(text) => text,
-            Text::Parts(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+            WireText::Plain(text) => text,
+            WireText::Parts(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         }
     }
 }
@@ -251,14 +251,14 @@ mod tests {
         let loose = Prompt { answer: answer.into(), ..bare() };
         let blocks = Prompt { dialect: Dialect::Blocks, ..bare() };
         for (prompt, wanted, most, form) in [
-            (&strict, Structured::Probe, Form::Schema, Form::Schema),
-            (&strict, Structured::Probe, Form::Json, Form::Json),
-            (&strict, Structured::Strict, Form::Words, Form::Schema),
-            (&strict, Structured::None, Form::Schema, Form::Words),
-            (&loose, Structured::Probe, Form::Schema, Form::Json),
-            (&blocks, Structured::Strict, Form::Schema, Form::Words),
+            (&strict, Structured::Probe, AnswerFormat::Schema, AnswerFormat::Schema),
+            (&strict, Structured::Probe, AnswerFormat::Json, AnswerFormat::Json),
+            (&strict, Structured::Strict, AnswerFormat::Words, AnswerFormat::Schema),
+            (&strict, Structured::None, AnswerFormat::Schema, AnswerFormat::Words),
+            (&loose, Structured::Probe, AnswerFormat::Schema, AnswerFormat::Json),
+            (&blocks, Structured::Strict, AnswerFormat::Schema, AnswerFormat::Words),
         ] {
-            assert_eq!(Form::of(prompt, wanted, most), form);
+            assert_eq!(AnswerFormat::of(prompt, wanted, most), form);
         }
     }
 
@@ -266,7 +266,7 @@ mod tests {
     fn only_configured_options_are_sent() {
         let pictures = Pictures::default();
         let none = || (Vec::new(), &pictures);
-        let plain = body(&OpenAiOptions::named("m"), none(), &bare(), Form::Words, Capabilities::default());
+        let plain = body(&OpenAiOptions::named("m"), none(), &bare(), AnswerFormat::Words, Capabilities::default());
         assert_eq!(
             plain,
             json!({"model": "m", "messages": [], "stream": true, "stream_options": {"include_usage": true}})
@@ -279,7 +279,7 @@ mod tests {
             ..OpenAiOptions::named("m")
         };
         let capabilities = Capabilities { completion_tokens: true, ..Capabilities::default() };
-        let full = body(&options, none(), &bare(), Form::Schema, capabilities);
+        let full = body(&options, none(), &bare(), AnswerFormat::Schema, capabilities);
         let expected = json!({
             "model": "m", "messages": [], "temperature": 0.5, "reasoning_effort": "low", "max_completion_tokens": 9,
             "response_format": {"type": "json_schema",
@@ -293,15 +293,15 @@ mod tests {
         let options = OpenAiOptions { max_tokens: Some(1), ..OpenAiOptions::named("m") };
         let known = Capabilities::default();
         let adapted = |said: &str, sent| known.after_bad_request(said, sent, &options);
-        assert!(!adapted("unknown field `stream_options`", Form::Schema).unwrap().stream_options);
+        assert!(!adapted("unknown field `stream_options`", AnswerFormat::Schema).unwrap().stream_options);
         let tokens = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
-        assert!(adapted(tokens, Form::Schema).unwrap().completion_tokens);
-        assert_eq!(adapted("Invalid response_format", Form::Schema).unwrap().form, Form::Json);
-        assert_eq!(adapted("Invalid response_format", Form::Json).unwrap().form, Form::Words);
-        assert_eq!(adapted("Invalid response_format", Form::Words), None);
-        assert_eq!(adapted("the conversation is too long", Form::Schema), None);
+        assert!(adapted(tokens, AnswerFormat::Schema).unwrap().completion_tokens);
+        assert_eq!(adapted("Invalid response_format", AnswerFormat::Schema).unwrap().form, AnswerFormat::Json);
+        assert_eq!(adapted("Invalid response_format", AnswerFormat::Json).unwrap().form, AnswerFormat::Words);
+        assert_eq!(adapted("Invalid response_format", AnswerFormat::Words), None);
+        assert_eq!(adapted("the conversation is too long", AnswerFormat::Schema), None);
         let fixed = OpenAiOptions { structured: Structured::Strict, ..options.clone() };
-        assert_eq!(known.after_bad_request("response_format", Form::Schema, &fixed), None);
+        assert_eq!(known.after_bad_request("response_format", AnswerFormat::Schema, &fixed), None);
     }
 
     #[test]

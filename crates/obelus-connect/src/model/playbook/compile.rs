@@ -8,19 +8,19 @@ use serde_json::{Map, Value};
 use serde_saphyr::{Location, Spanned};
 
 use super::facts::Find;
-use super::form::{AnswerForm, File, ReplyForm, RuleForm};
+use super::form::{AnswerForm, PlaybookFile, ReplyForm, RuleForm};
 use super::reads::Reads;
-use super::rule::{Draft, Reply, Rule};
-use super::template::{FieldError, Node, Templates};
+use super::rule::{PlaybookRule, RuleReply, SolutionDraft};
+use super::template::{FieldError, TemplateNode, Templates};
 use super::{PlaybookError, Rules};
 
 /// The size of a compiled pattern. Matching takes linear time for any pattern.
 const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
 /// Compiles a file.
-pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
+pub(super) fn compile(path: &Path, file: PlaybookFile) -> Result<Rules, PlaybookError> {
     let mut templates = Templates::new();
-    let mut scope = Scope { path, label: "all rules".to_owned(), prefix: String::new(), templates: &mut templates };
+    let mut scope = RuleScope { path, label: "all rules".to_owned(), prefix: String::new(), templates: &mut templates };
     let find = scope.find(file.find)?;
     let mut rules = Vec::with_capacity(file.rules.len());
     for (index, form) in file.rules.into_iter().enumerate() {
@@ -28,12 +28,12 @@ pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
         if let Some(name) = &form.value.name {
             label = format!("{label} ({name})");
         }
-        let mut scope = Scope { path, label, prefix: format!("rules[{index}]."), templates: &mut templates };
+        let mut scope = RuleScope { path, label, prefix: format!("rules[{index}]."), templates: &mut templates };
         rules.push(scope.rule(form)?);
     }
     let otherwise = file.otherwise.map(|form| {
         let prefix = "otherwise.".to_owned();
-        let mut scope = Scope { path, label: "otherwise".to_owned(), prefix, templates: &mut templates };
+        let mut scope = RuleScope { path, label: "otherwise".to_owned(), prefix, templates: &mut templates };
         scope.reply(form.value, form.referenced)
     });
     let otherwise = otherwise.transpose()?;
@@ -42,7 +42,7 @@ pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
 }
 
 /// The rule being compiled, for error messages.
-struct Scope<'a> {
+struct RuleScope<'a> {
     path: &'a Path,
     label: String,
     /// The prefix of the names of this rule's templates, which makes them unique.
@@ -50,8 +50,8 @@ struct Scope<'a> {
     templates: &'a mut Templates,
 }
 
-impl Scope<'_> {
-    fn rule(&mut self, form: Spanned<RuleForm>) -> Result<Rule, PlaybookError> {
+impl RuleScope<'_> {
+    fn rule(&mut self, form: Spanned<RuleForm>) -> Result<PlaybookRule, PlaybookError> {
         let at = form.referenced;
         let mut form = form.value;
         let user = form.user.take().map(|text| self.pattern(&text)).transpose()?;
@@ -59,16 +59,16 @@ impl Scope<'_> {
         let when = form.when.take().map(|text| self.filter(&text, "when")).transpose()?;
         let once = form.once;
         let reply = self.reply(form.into_reply(), at)?;
-        let leaves_trace = matches!(&reply, Reply::Solution(draft)
+        let leaves_trace = matches!(&reply, RuleReply::Solution(draft)
             if draft.say.is_some() || !draft.calls.is_empty() || draft.calls_from.is_some());
         if once && !leaves_trace {
             let text = "it needs `say` or calls: only these show that the rule has answered before";
             return Err(self.error(at, "once", text));
         }
-        Ok(Rule { label: self.label.clone(), user, find, when, once, reply })
+        Ok(PlaybookRule { label: self.label.clone(), user, find, when, once, reply })
     }
 
-    fn reply(&mut self, form: ReplyForm, at: Location) -> Result<Reply, PlaybookError> {
+    fn reply(&mut self, form: ReplyForm, at: Location) -> Result<RuleReply, PlaybookError> {
         let given = [
             ("answer", form.answer.is_some()),
             ("raw", form.raw.is_some()),
@@ -93,24 +93,24 @@ impl Scope<'_> {
             _ => {}
         }
         if let Some(raw) = form.raw {
-            return Ok(Reply::Raw(self.node(raw.map_value(Value::from), "raw")?));
+            return Ok(RuleReply::Raw(self.node(raw.map_value(Value::from), "raw")?));
         }
         if let Some(fail) = form.fail {
             let message = self.node(fail.value.message.map_value(Value::from), "fail.message")?;
-            return Ok(Reply::Fail { code: fail.value.code, message });
+            return Ok(RuleReply::Fail { code: fail.value.code, message });
         }
         let mut draft = match form.answer {
             Some(answer) => self.draft(answer)?,
-            None => Draft::default(),
+            None => SolutionDraft::default(),
         };
         if let Some(output) = form.output {
             draft.output = Some(self.node(output, "output")?);
         }
         draft.calls_from = calls_from.map(|text| self.filter(text, "calls_from")).transpose()?;
-        Ok(Reply::Solution(draft))
+        Ok(RuleReply::Solution(draft))
     }
 
-    fn draft(&mut self, form: Spanned<AnswerForm>) -> Result<Draft, PlaybookError> {
+    fn draft(&mut self, form: Spanned<AnswerForm>) -> Result<SolutionDraft, PlaybookError> {
         let at = form.referenced;
         let form = form.value;
         if form.say.is_none() && form.calls.is_empty() && form.output.is_none() {
@@ -122,10 +122,10 @@ impl Scope<'_> {
             calls.push(self.call(call, &format!("answer.calls[{index}]"))?);
         }
         let output = form.output.map(|output| self.node(output, "answer.output")).transpose()?;
-        Ok(Draft { say, calls, calls_from: None, output })
+        Ok(SolutionDraft { say, calls, calls_from: None, output })
     }
 
-    fn call(&mut self, call: Spanned<Value>, field: &str) -> Result<Vec<(String, Node)>, PlaybookError> {
+    fn call(&mut self, call: Spanned<Value>, field: &str) -> Result<Vec<(String, TemplateNode)>, PlaybookError> {
         let at = call.referenced;
         let Value::Object(fields) = call.value else {
             let found = obelus_kernel::type_name(&call.value);
@@ -142,7 +142,7 @@ impl Scope<'_> {
         fields.into_iter().map(compile).collect()
     }
 
-    fn node(&mut self, value: Spanned<Value>, field: &str) -> Result<Node, PlaybookError> {
+    fn node(&mut self, value: Spanned<Value>, field: &str) -> Result<TemplateNode, PlaybookError> {
         let compiled = self.templates.compile(value.value, &format!("{}{field}", self.prefix));
         compiled.map_err(|FieldError { field, text }| self.error(value.referenced, &field, text))
     }

@@ -57,16 +57,16 @@ pub(super) struct Facts<'a> {
 }
 
 /// The facts with the groups of a pattern, and the results of a rule's filters.
-pub(super) struct View<'a> {
+pub(super) struct RuleFacts<'a> {
     facts: &'a Facts<'a>,
     /// For jq.
     pub(super) read: Read,
     found: Map<String, Value>,
-    groups: Vec<Group<'a>>,
+    groups: Vec<PatternGroup<'a>>,
 }
 
 /// Number, name and text of a group of a pattern; null if it did not match.
-type Group<'a> = (usize, Option<&'a str>, Value);
+type PatternGroup<'a> = (usize, Option<&'a str>, Value);
 
 impl<'a> Facts<'a> {
     pub(super) fn of(prompt: &'a Prompt, reads: &Reads) -> Self {
@@ -94,7 +94,7 @@ impl<'a> Facts<'a> {
         &'a self,
         matched: Option<&(&'a Regex, Captures<'_>)>,
         find: &[Find],
-    ) -> Result<View<'a>, String> {
+    ) -> Result<RuleFacts<'a>, String> {
         let groups = matched.map(|(pattern, captures)| groups(pattern, captures)).unwrap_or_default();
         let mut found = self.found.clone();
         let mut read = self.read(&groups, &found);
@@ -104,10 +104,10 @@ impl<'a> Facts<'a> {
             found.insert(name.clone(), value);
             read = self.read(&groups, &found);
         }
-        Ok(View { facts: self, read, found, groups })
+        Ok(RuleFacts { facts: self, read, found, groups })
     }
 
-    fn read(&self, groups: &[Group<'_>], found: &Map<String, Value>) -> Read {
+    fn read(&self, groups: &[PatternGroup<'_>], found: &Map<String, Value>) -> Read {
         // Keys are text in jq and may be numbers in templates: `.m["1"]` and `m[1]`.
         let m: Map<String, Value> = groups
             .iter()
@@ -120,7 +120,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-impl View<'_> {
+impl RuleFacts<'_> {
     /// The facts for templates.
     pub(super) fn shown(&self) -> TemplateValue {
         let fields = self.facts.fields.iter();
@@ -192,7 +192,7 @@ pub(super) fn latent_call(prompt: &Prompt) -> Option<&Value> {
     }
 }
 
-fn groups<'r>(pattern: &'r Regex, captures: &Captures<'_>) -> Vec<Group<'r>> {
+fn groups<'r>(pattern: &'r Regex, captures: &Captures<'_>) -> Vec<PatternGroup<'r>> {
     let names = pattern.capture_names().enumerate();
     names.map(|(index, name)| (index, name, captures.get(index).map(|found| found.as_str()).into())).collect()
 }

@@ -13,7 +13,7 @@ use super::PlaybookError;
 
 /// The whole file: a list of rules, or an object with them.
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct PlaybookFile {
     pub(super) find: Option<Spanned<Map<String, Value>>>,
     pub(super) rules: Vec<Spanned<RuleForm>>,
     pub(super) otherwise: Option<Spanned<ReplyForm>>,
@@ -83,7 +83,7 @@ impl RuleForm {
     }
 }
 
-impl File {
+impl PlaybookFile {
     /// Reads a file in YAML, which includes JSON.
     pub(super) fn read(path: &Path, text: &str) -> Result<Self, PlaybookError> {
         serde_saphyr::from_str(text).map_err(|error| PlaybookError::Syntax {
@@ -94,24 +94,24 @@ impl File {
     }
 }
 
-impl<'de> Deserialize<'de> for File {
+impl<'de> Deserialize<'de> for PlaybookFile {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
         impl<'de> serde::de::Visitor<'de> for Either {
-            type Value = File;
+            type Value = PlaybookFile;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of rules, or an object with `rules`")
             }
 
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<File, A::Error> {
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<PlaybookFile, A::Error> {
                 let rules = Deserialize::deserialize(SeqAccessDeserializer::new(list))?;
-                Ok(File { find: None, rules, otherwise: None })
+                Ok(PlaybookFile { find: None, rules, otherwise: None })
             }
 
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, object: A) -> Result<File, A::Error> {
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, object: A) -> Result<PlaybookFile, A::Error> {
                 let FileForm { find, rules, otherwise } = Deserialize::deserialize(MapAccessDeserializer::new(object))?;
-                Ok(File { find, rules, otherwise })
+                Ok(PlaybookFile { find, rules, otherwise })
             }
         }
         deserializer.deserialize_any(Either)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use obelus_kernel::jq::Filter;
 
 use super::facts::Find;
-use super::rule::{Reply, Rule};
+use super::rule::{PlaybookRule, RuleReply};
 use super::template::Templates;
 
 /// The facts that a playbook reads.
@@ -18,11 +18,16 @@ pub(super) enum Reads {
 
 impl Reads {
     /// The facts that the filters and templates of a playbook read.
-    pub(super) fn of(find: &[Find], rules: &[Rule], otherwise: Option<&Reply>, templates: &Templates) -> Self {
+    pub(super) fn of(
+        find: &[Find],
+        rules: &[PlaybookRule],
+        otherwise: Option<&RuleReply>,
+        templates: &Templates,
+    ) -> Self {
         let replies = rules.iter().map(|rule| &rule.reply).chain(otherwise);
         let filters = find.iter().chain(rules.iter().flat_map(|rule| &rule.find)).map(|find| &find.filter);
         let filters = filters.chain(rules.iter().filter_map(|rule| rule.when.as_ref()));
-        let filters = filters.chain(replies.filter_map(Reply::calls_from));
+        let filters = filters.chain(replies.filter_map(RuleReply::calls_from));
         let mut names = templates.names();
         for filter in filters {
             match Filter::fields(filter) {

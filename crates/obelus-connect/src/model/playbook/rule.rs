@@ -6,12 +6,12 @@ use obelus_kernel::session::{Answer, CallReport, CallStatus, Prompt, Solution};
 use regex::Regex;
 use serde_json::Value;
 
-use super::facts::{Facts, Find, View};
-use super::template::{FieldError, Node, Position, Templates};
+use super::facts::{Facts, Find, RuleFacts};
+use super::template::{FieldError, TemplateNode, Templates, ValuePosition};
 use crate::model::said_since;
 
 /// A rule, ready to run.
-pub(super) struct Rule {
+pub(super) struct PlaybookRule {
     /// Its number, and its name if it has one.
     pub(super) label: String,
     /// A pattern for the user's last message.
@@ -22,31 +22,31 @@ pub(super) struct Rule {
     pub(super) when: Option<Filter>,
     /// Whether the rule is skipped if the turn already shows its answer.
     pub(super) once: bool,
-    pub(super) reply: Reply,
+    pub(super) reply: RuleReply,
 }
 
 /// The answer of a rule.
-pub(super) enum Reply {
+pub(super) enum RuleReply {
     /// A solution.
-    Solution(Draft),
+    Solution(SolutionDraft),
     /// A model's raw text.
-    Raw(Node),
+    Raw(TemplateNode),
     /// A failure.
-    Fail { code: String, message: Node },
+    Fail { code: String, message: TemplateNode },
 }
 
 /// A solution with templates in it.
 #[derive(Default)]
-pub(super) struct Draft {
-    pub(super) say: Option<Node>,
+pub(super) struct SolutionDraft {
+    pub(super) say: Option<TemplateNode>,
     /// The fields of each call.
-    pub(super) calls: Vec<Vec<(String, Node)>>,
+    pub(super) calls: Vec<Vec<(String, TemplateNode)>>,
     /// More calls, made from data.
     pub(super) calls_from: Option<Filter>,
-    pub(super) output: Option<Node>,
+    pub(super) output: Option<TemplateNode>,
 }
 
-impl Rule {
+impl PlaybookRule {
     /// The answer, if the rule matches. An error names the field.
     pub(super) fn answer(&self, facts: &Facts<'_>, templates: &Templates) -> Result<Option<Answer>, String> {
         let found = match (&self.user, facts.user) {
@@ -70,42 +70,47 @@ impl Rule {
     }
 }
 
-impl Reply {
+impl RuleReply {
     /// The filter that makes calls from data.
     pub(super) fn calls_from(&self) -> Option<&Filter> {
         match self {
-            Reply::Solution(draft) => draft.calls_from.as_ref(),
-            Reply::Raw(_) | Reply::Fail { .. } => None,
+            RuleReply::Solution(draft) => draft.calls_from.as_ref(),
+            RuleReply::Raw(_) | RuleReply::Fail { .. } => None,
         }
     }
 
     /// The answer for a request. An error names the field.
-    pub(super) fn answer(&self, view: &View<'_>, templates: &Templates, dialect: Dialect) -> Result<Answer, String> {
-        let text = |node: &Node| {
-            let value = templates.render(node, &view.shown(), Position::Verbatim).map_err(in_words)?;
+    pub(super) fn answer(
+        &self,
+        view: &RuleFacts<'_>,
+        templates: &Templates,
+        dialect: Dialect,
+    ) -> Result<Answer, String> {
+        let text = |node: &TemplateNode| {
+            let value = templates.render(node, &view.shown(), ValuePosition::Verbatim).map_err(in_words)?;
             Ok::<_, String>(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
         };
         match self {
-            Reply::Solution(draft) => {
+            RuleReply::Solution(draft) => {
                 let solution = for_dialect(draft.solution(view, templates)?, dialect);
                 Ok(Answer::Solution { solution, tokens: 0 })
             }
-            Reply::Raw(node) => {
+            RuleReply::Raw(node) => {
                 let text = text(node)?;
                 Ok(match dialect.read(&text) {
                     Ok(solution) => Answer::Solution { solution, tokens: 0 },
                     Err(error) => Answer::OutOfFormat { text, error, tokens: 0 },
                 })
             }
-            Reply::Fail { code, message } => Ok(Answer::Failed { code: code.clone(), message: text(message)? }),
+            RuleReply::Fail { code, message } => Ok(Answer::Failed { code: code.clone(), message: text(message)? }),
         }
     }
 }
 
-impl Draft {
-    fn solution(&self, view: &View<'_>, templates: &Templates) -> Result<Solution, String> {
+impl SolutionDraft {
+    fn solution(&self, view: &RuleFacts<'_>, templates: &Templates) -> Result<Solution, String> {
         let shown = view.shown();
-        let render = |node: &Node| templates.render(node, &shown, Position::Verbatim).map_err(in_words);
+        let render = |node: &TemplateNode| templates.render(node, &shown, ValuePosition::Verbatim).map_err(in_words);
         let say = match self.say.as_ref().map(render).transpose()? {
             None | Some(Value::Null) => None,
             Some(Value::String(words)) => Some(words),

@@ -16,7 +16,7 @@ pub(super) struct Templates(Environment<'static>);
 
 /// A value of the file: plain, or with templates somewhere in it.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum TemplateNode {
     /// Without templates.
     Plain(Value),
     /// Text with templates.
@@ -24,9 +24,9 @@ pub(super) enum Node {
     /// Exactly one expression, whose result keeps its type.
     Expression(Leaf),
     /// An array with a template somewhere in it.
-    Array(Vec<Node>),
+    Array(Vec<TemplateNode>),
     /// An object with a template somewhere in it.
-    Object(Vec<(String, Node)>),
+    Object(Vec<(String, TemplateNode)>),
 }
 
 /// A string that is a template.
@@ -54,7 +54,7 @@ impl FieldError {
 
 /// The position of a value, which decides the meaning of a leading †.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Position {
+pub(super) enum ValuePosition {
     /// Strings are used unchanged.
     Verbatim,
     /// In the parameters of a call, a string that begins with † is a reference. Text from data must not become one.
@@ -70,35 +70,35 @@ impl Templates {
     }
 
     /// Compiles a value of the file.
-    pub(super) fn compile(&mut self, value: Value, place: &str) -> Result<Node, FieldError> {
+    pub(super) fn compile(&mut self, value: Value, place: &str) -> Result<TemplateNode, FieldError> {
         match value {
             Value::String(text) => self.compile_text(text, place),
             Value::Array(items) => {
                 let item = |(index, item)| self.compile(item, &format!("{place}[{index}]"));
                 let nodes = items.into_iter().enumerate().map(item).collect::<Result<Vec<_>, _>>()?;
-                Ok(Node::Array(nodes).simplified())
+                Ok(TemplateNode::Array(nodes).simplified())
             }
             Value::Object(fields) => {
                 let field = |(name, value): (String, Value)| {
                     let node = self.compile(value, &format!("{place}.{name}"))?;
                     Ok((name, node))
                 };
-                Ok(Node::Object(fields.into_iter().map(field).collect::<Result<_, FieldError>>()?).simplified())
+                Ok(TemplateNode::Object(fields.into_iter().map(field).collect::<Result<_, FieldError>>()?).simplified())
             }
-            plain => Ok(Node::Plain(plain)),
+            plain => Ok(TemplateNode::Plain(plain)),
         }
     }
 
-    fn compile_text(&mut self, text: String, place: &str) -> Result<Node, FieldError> {
+    fn compile_text(&mut self, text: String, place: &str) -> Result<TemplateNode, FieldError> {
         // References are read by the kernel, including their braces.
         if text.starts_with('†') || !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
-            return Ok(Node::Plain(text.into()));
+            return Ok(TemplateNode::Plain(text.into()));
         }
         let leaf = Leaf { place: place.to_owned(), has_mark: text.contains('†') };
         let expression = sole_expression(&text).filter(|inner| self.0.compile_expression(inner).is_ok());
         let (source, node) = match expression {
-            Some(inner) => (format!("{{% set {RESULT} = ({inner}) %}}"), Node::Expression(leaf)),
-            None => (text, Node::Text(leaf)),
+            Some(inner) => (format!("{{% set {RESULT} = ({inner}) %}}"), TemplateNode::Expression(leaf)),
+            None => (text, TemplateNode::Text(leaf)),
         };
         let unknown = unknown_name(&self.0, &source);
         let added = self.0.add_template_owned(place.to_owned(), source);
@@ -127,25 +127,35 @@ impl Templates {
     }
 
     /// Renders a node.
-    pub(super) fn render(&self, node: &Node, data: &TemplateValue, position: Position) -> Result<Value, FieldError> {
+    pub(super) fn render(
+        &self,
+        node: &TemplateNode,
+        data: &TemplateValue,
+        position: ValuePosition,
+    ) -> Result<Value, FieldError> {
         Ok(match node {
-            Node::Plain(value) => value.clone(),
-            Node::Text(leaf) => leaf.guarded(self.text(leaf, data)?.into(), position),
-            Node::Expression(leaf) => leaf.guarded(self.expression(leaf, data)?, position),
-            Node::Array(items) => {
+            TemplateNode::Plain(value) => value.clone(),
+            TemplateNode::Text(leaf) => leaf.guarded(self.text(leaf, data)?.into(), position),
+            TemplateNode::Expression(leaf) => leaf.guarded(self.expression(leaf, data)?, position),
+            TemplateNode::Array(items) => {
                 items.iter().map(|item| self.render(item, data, position)).collect::<Result<Vec<_>, _>>()?.into()
             }
-            Node::Object(fields) => {
-                let field = |(name, node): &(String, Node)| Ok((name.clone(), self.render(node, data, position)?));
+            TemplateNode::Object(fields) => {
+                let field =
+                    |(name, node): &(String, TemplateNode)| Ok((name.clone(), self.render(node, data, position)?));
                 fields.iter().map(field).collect::<Result<Map<_, _>, FieldError>>()?.into()
             }
         })
     }
 
     /// Renders a call: text in its parameters is escaped, meta-properties are not.
-    pub(super) fn render_call(&self, fields: &[(String, Node)], data: &TemplateValue) -> Result<Value, FieldError> {
-        let field = |(name, node): &(String, Node)| {
-            let position = if name.starts_with('_') { Position::Verbatim } else { Position::InParams };
+    pub(super) fn render_call(
+        &self,
+        fields: &[(String, TemplateNode)],
+        data: &TemplateValue,
+    ) -> Result<Value, FieldError> {
+        let field = |(name, node): &(String, TemplateNode)| {
+            let position = if name.starts_with('_') { ValuePosition::Verbatim } else { ValuePosition::InParams };
             Ok((name.clone(), self.render(node, data, position)?))
         };
         Ok(fields.iter().map(field).collect::<Result<Map<_, _>, FieldError>>()?.into())
@@ -165,36 +175,36 @@ impl Templates {
     }
 }
 
-impl Node {
+impl TemplateNode {
     /// Makes arrays and objects without templates plain.
     fn simplified(self) -> Self {
         match self {
-            Node::Array(items) if items.iter().all(Node::is_plain) => {
-                Node::Plain(items.into_iter().filter_map(Node::into_plain).collect())
+            TemplateNode::Array(items) if items.iter().all(TemplateNode::is_plain) => {
+                TemplateNode::Plain(items.into_iter().filter_map(TemplateNode::into_plain).collect())
             }
-            Node::Object(fields) if fields.iter().all(|(_, node)| node.is_plain()) => {
+            TemplateNode::Object(fields) if fields.iter().all(|(_, node)| node.is_plain()) => {
                 let plain = fields.into_iter().filter_map(|(name, node)| Some((name, node.into_plain()?)));
-                Node::Plain(Value::Object(plain.collect()))
+                TemplateNode::Plain(Value::Object(plain.collect()))
             }
             other => other,
         }
     }
 
     fn is_plain(&self) -> bool {
-        matches!(self, Node::Plain(_))
+        matches!(self, TemplateNode::Plain(_))
     }
 
     fn into_plain(self) -> Option<Value> {
         match self {
-            Node::Plain(value) => Some(value),
+            TemplateNode::Plain(value) => Some(value),
             _ => None,
         }
     }
 }
 
 impl Leaf {
-    fn guarded(&self, value: Value, position: Position) -> Value {
-        if position == Position::Verbatim || self.has_mark { value } else { as_text(value) }
+    fn guarded(&self, value: Value, position: ValuePosition) -> Value {
+        if position == ValuePosition::Verbatim || self.has_mark { value } else { as_text(value) }
     }
 
     fn wrong(&self, text: String) -> FieldError {

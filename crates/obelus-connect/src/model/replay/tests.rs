@@ -5,13 +5,13 @@ use std::path::Path;
 use obelus_kernel::session::{Answer, Prompt, Solution};
 use serde_json::{Value, json};
 
-use super::{Exchange, Replay, Request, digest};
+use super::{Exchange, Replay, RequestKey, digest};
 use crate::model::testing::{asked, bare, thinking};
 
 fn recorded(prompt: &Prompt, words: &str) -> String {
     let solution = Solution { say: Some(words.to_owned()), ..Solution::default() };
     let answer = Answer::Solution { solution, tokens: 7 };
-    serde_json::to_string(&Exchange { request: Request::of(prompt), answer }).unwrap()
+    serde_json::to_string(&Exchange { request: RequestKey::of(prompt), answer }).unwrap()
 }
 
 fn replay(lines: &[String]) -> Replay {

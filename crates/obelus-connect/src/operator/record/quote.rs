@@ -10,9 +10,9 @@ const MOST_WORDS: usize = 12;
 const MOST_CHARACTERS: usize = 80;
 
 /// A text as lower-case words of letters and digits, without punctuation and spaces.
-pub(super) struct Tokens(Vec<String>);
+pub(super) struct WordList(Vec<String>);
 
-impl Tokens {
+impl WordList {
     pub(super) fn of(text: &str) -> Self {
         let mut all = Vec::new();
         each_token(text, |token| all.push(token.to_owned()));
@@ -25,8 +25,8 @@ impl Tokens {
 }
 
 /// Whether too long a run of these words is in the page, in one pass over the page.
-pub(super) fn is_quoted(words: &Tokens, page: &str) -> bool {
-    let most = words.0.iter().fold(Run::default(), |run, word| run.and(word));
+pub(super) fn is_quoted(words: &WordList, page: &str) -> bool {
+    let most = words.0.iter().fold(WordRun::default(), |run, word| run.and(word));
     if !most.is_long() {
         return false;
     }
@@ -36,7 +36,7 @@ pub(super) fn is_quoted(words: &Tokens, page: &str) -> bool {
     }
     // For each position in the words: the length, in words and characters, of the run that ends there and at the
     // current word of the page.
-    let mut runs: Vec<(usize, Run)> = Vec::new();
+    let mut runs: Vec<(usize, WordRun)> = Vec::new();
     let mut found = false;
     each_token(page, |token| {
         if found {
@@ -50,7 +50,7 @@ pub(super) fn is_quoted(words: &Tokens, page: &str) -> bool {
             let before = runs.iter().find(|(end, _)| place > 0 && *end == place - 1).map(|(_, run)| *run);
             (place, before.unwrap_or_default().and(token))
         });
-        let longer: Vec<(usize, Run)> = longer.collect();
+        let longer: Vec<(usize, WordRun)> = longer.collect();
         found = longer.iter().any(|(_, run)| run.is_long());
         runs = longer;
     });
@@ -58,12 +58,12 @@ pub(super) fn is_quoted(words: &Tokens, page: &str) -> bool {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Run {
+struct WordRun {
     words: usize,
     characters: usize,
 }
 
-impl Run {
+impl WordRun {
     fn and(self, token: &str) -> Self {
         if !is_word(token) {
             return self;

@@ -84,7 +84,7 @@ fn opr_3_an_id_of_an_earlier_page_is_refused() {
 
 #[tokio::test]
 async fn opr_3_the_activity_remembers_the_ids_that_its_session_was_shown() {
-    let record = Record::default();
+    let record = RecordActivity::default();
     let fact = |text: &str, slot: &Arc<ObservationSlot>| {
         let call = json!({"state": state(), "step": {"facts": [{"fact": text}]}, "seen": {}});
         let tool = obelus_kernel::Tool::parse("record", &json!({})).unwrap();

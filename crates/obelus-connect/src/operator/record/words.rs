@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::quote::{self, Tokens};
+use super::quote::{self, WordList};
 
 /// Why a text is refused. It quotes nothing of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl<'a> TextChecker<'a> {
         if one_line.chars().count() > most {
             return Err(Refusal::Long(most));
         }
-        if self.shown.is_some_and(|shown| quote::is_quoted(&Tokens::of(text), shown)) {
+        if self.shown.is_some_and(|shown| quote::is_quoted(&WordList::of(text), shown)) {
             return Err(Refusal::Quote);
         }
         Ok(one_line)
@@ -133,5 +133,5 @@ fn is_data(text: &str) -> bool {
 
 /// The form for comparison: lower-case letters and digits.
 pub(super) fn same(text: &str) -> String {
-    Tokens::of(text).joined()
+    WordList::of(text).joined()
 }

@@ -13,7 +13,7 @@ use crate::quote::{json, word};
 use crate::visible::visible;
 
 /// A part of a call with origins.
-pub(in crate::session) enum Part<'a> {
+pub(in crate::session) enum CallPart<'a> {
     /// That the call is made at all.
     Proposal,
     /// The value at a path below the parameters.
@@ -29,12 +29,12 @@ const LONG: usize = 400;
 pub(in crate::session) fn describe(
     call: &Value,
     is_aside: &dyn Fn(&str) -> bool,
-    origins: &dyn Fn(Part<'_>) -> Origins,
+    origins: &dyn Fn(CallPart<'_>) -> Origins,
 ) -> String {
     let Value::Object(fields) = call else { return json(call) };
     let tool = fields.tool_name();
-    let head = format!("{}{}", visible(tool), mark(&origins(Part::Proposal)));
-    let mut words = Words { lines: vec![head], long: Vec::new() };
+    let head = format!("{}{}", visible(tool), mark(&origins(CallPart::Proposal)));
+    let mut words = ValueLines { lines: vec![head], long: Vec::new() };
     for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_') && !is_aside(name)) {
         words.value("", &mut vec![Segment::Key(name.into())], value, origins);
     }
@@ -43,7 +43,7 @@ pub(in crate::session) fn describe(
             ("_tool" | "_reasoningForCall", _) | (_, Value::Null) => {}
             ("_instance", Value::String(instance)) => words.lines.push(format!("  for {}", word(instance))),
             ("_scopes", scopes) => {
-                words.lines.push(format!("  is shown {}{}", json(scopes), mark(&origins(Part::Scopes))));
+                words.lines.push(format!("  is shown {}{}", json(scopes), mark(&origins(CallPart::Scopes))));
             }
             ("_delegate", by) => words.lines.push(format!("  carried out by the delegate {}", json(by))),
             ("_activity", by) => words.lines.push(format!("  carried out by the activity {}", json(by))),
@@ -52,7 +52,7 @@ pub(in crate::session) fn describe(
             _ => words.value("", &mut vec![Segment::Key(name.into())], value, origins),
         }
     }
-    let plain = |_: Part<'_>| Origins::default();
+    let plain = |_: CallPart<'_>| Origins::default();
     for (name, value) in fields.iter().filter(|(name, _)| is_aside(name)) {
         words.value("beside the call, in the agent's words: ", &mut vec![Segment::Key(name.into())], value, &plain);
     }
@@ -73,7 +73,7 @@ pub struct ValueMark {
 pub(in crate::session) fn marks(
     call: &Value,
     is_aside: &dyn Fn(&str) -> bool,
-    origins: &dyn Fn(Part<'_>) -> Origins,
+    origins: &dyn Fn(CallPart<'_>) -> Origins,
 ) -> Vec<ValueMark> {
     let mut found = Vec::new();
     let mut note = |place: String, origins: &Origins| {
@@ -81,15 +81,15 @@ pub(in crate::session) fn marks(
             found.push(ValueMark { place, sources: origins.untrusted().map(str::to_owned).collect() });
         }
     };
-    note(String::new(), &origins(Part::Proposal));
+    note(String::new(), &origins(CallPart::Proposal));
     let fields = call.as_object().into_iter().flatten();
     for (name, value) in fields.filter(|(name, _)| !is_aside(name)) {
         match name.as_str() {
-            "_scopes" => note(name.clone(), &origins(Part::Scopes)),
+            "_scopes" => note(name.clone(), &origins(CallPart::Scopes)),
             "_tool" | "_reasoningForCall" | "_instance" | "_delegate" | "_activity" | "_outputPath"
             | "_outputMethod" => {}
             _ => each_leaf(&mut vec![Segment::Key(name.into())], value, &mut |place, leaf| {
-                note(name_of(place), &origins(Part::Value(place, leaf)));
+                note(name_of(place), &origins(CallPart::Value(place, leaf)));
             }),
         }
     }
@@ -147,18 +147,24 @@ fn below(value: &Value) -> Vec<(Segment, &Value)> {
     }
 }
 
-struct Words {
+struct ValueLines {
     lines: Vec<String>,
     long: Vec<String>,
 }
 
-impl Words {
+impl ValueLines {
     /// Lines for a value and everything below it.
-    fn value(&mut self, before: &str, place: &mut Vec<Segment>, value: &Value, origins: &dyn Fn(Part<'_>) -> Origins) {
+    fn value(
+        &mut self,
+        before: &str,
+        place: &mut Vec<Segment>,
+        value: &Value,
+        origins: &dyn Fn(CallPart<'_>) -> Origins,
+    ) {
         let below = below(value);
         if below.is_empty() {
             let (name, text) = (name_of(place), json(value));
-            let mark = mark(&origins(Part::Value(place, value)));
+            let mark = mark(&origins(CallPart::Value(place, value)));
             if text.chars().count() > LONG {
                 let length = text.chars().count();
                 self.lines.push(format!("  {before}{name} = {length} characters, whole at the end{mark}"));
@@ -296,8 +302,8 @@ mod tests {
     fn untrusted_values_are_marked_in_place() {
         let page = Origins::of(Origin::Tool { name: "open_page".into(), trusted: false });
         let marked = ["to", "rows[1].id"];
-        let origins = |part: Part<'_>| match part {
-            Part::Value(place, _) if marked.contains(&name_of(place).as_str()) => page.clone(),
+        let origins = |part: CallPart<'_>| match part {
+            CallPart::Value(place, _) if marked.contains(&name_of(place).as_str()) => page.clone(),
             _ => Origins::default(),
         };
         let call = value!({"_tool": "t", "to": "a", "cc": "b", "rows": [{"id": 1}, {"id": 2}]});

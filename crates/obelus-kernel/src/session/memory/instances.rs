@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Author, Failure, Memory, Written};
+use super::{Author, CallFailure, Memory, Written};
 use crate::fold::Method;
 use crate::message::{Data, Message};
 use crate::session::input::CallError;
@@ -19,8 +19,8 @@ impl Memory {
         author: &Author<'_>,
         rows: Vec<Value>,
         guards_names: bool,
-    ) -> Result<Written, Failure> {
-        let fail = |code: &str, text: String| Err(Failure::Runtime(CallError::new(code, text)));
+    ) -> Result<Written, CallFailure> {
+        let fail = |code: &str, text: String| Err(CallFailure::Runtime(CallError::new(code, text)));
         let call = author.call;
         let Some(field) = call.tool.as_ref().and_then(|tool| tool.instances.clone()) else { return Ok(None) };
         let path = call.output_path.as_ref().and_then(|path| path.paths().next().cloned());
@@ -59,7 +59,7 @@ impl Memory {
             data.parts = parts.clone();
             batch.push(Message::Data(Box::new(data)));
         }
-        self.context.append(batch).map_err(Failure::Structural)?;
+        self.context.append(batch).map_err(CallFailure::Structural)?;
         Ok(None)
     }
 }
@@ -89,7 +89,7 @@ mod tests {
         let author = Author::of_test(&call);
         match memory.write_instances(&author, rows.as_array().unwrap().clone(), true) {
             Ok(_) => Ok(memory.context.instances().iter().cloned().collect()),
-            Err(Failure::Runtime(error)) => Err(error.code),
+            Err(CallFailure::Runtime(error)) => Err(error.code),
             Err(_) => Err("another failure".to_owned()),
         }
     }

@@ -66,11 +66,13 @@ impl Memory {
         &mut self,
         author: &Author<'_>,
         error: CallError,
-    ) -> Result<Written, Failure> {
+    ) -> Result<Written, CallFailure> {
         let path = author.call.output_path.as_ref().filter(|path| path.alternatives.len() > 1);
-        let Some(group) = path.and_then(|path| path.alternatives.last()) else { return Err(Failure::Runtime(error)) };
+        let Some(group) = path.and_then(|path| path.alternatives.last()) else {
+            return Err(CallFailure::Runtime(error));
+        };
         let value = json!({"code": error.code, "message": error.message});
-        self.write_value(author, value, Some(group)).map_err(Failure::Structural)
+        self.write_value(author, value, Some(group)).map_err(CallFailure::Structural)
     }
 
     /// Writes messages of an activity to their paths.
@@ -126,7 +128,7 @@ impl Memory {
         paths: impl Iterator<Item = &'a Arc<Path>>,
         instance: Option<&str>,
         method: Method,
-    ) -> Result<Vec<(Arc<Path>, Part)>, Fault> {
+    ) -> Result<Vec<(Arc<Path>, PartSchema)>, Fault> {
         let mut found = Vec::new();
         for path in paths {
             let Some(schema) = self.context.view(&path.kind).and_then(|view| view.schema(instance)) else { continue };
@@ -152,7 +154,7 @@ impl Memory {
                     validator
                 }
             };
-            found.push((path.clone(), Part { validator, only_last }));
+            found.push((path.clone(), PartSchema { validator, only_last }));
         }
         Ok(found)
     }
@@ -170,7 +172,7 @@ pub(in crate::session) struct ReadMessages(Writes);
 impl ReadMessages {
     /// Reads the messages of an activity: each must have an allowed path and the call's method, and together they
     /// must cover one alternative.
-    pub(in crate::session) fn read(author: &Author<'_>, messages: Vec<Value>) -> Result<Self, Failure> {
+    pub(in crate::session) fn read(author: &Author<'_>, messages: Vec<Value>) -> Result<Self, CallFailure> {
         let Some(allowed) = &author.call.output_path else { return Ok(Self(Writes::new())) };
         let read = || {
             let mut writes = Writes::new();
@@ -195,7 +197,7 @@ impl ReadMessages {
                 None => Ok(Self(writes)),
             }
         };
-        read().map_err(|text| Failure::Rule(Rule::Call5, text))
+        read().map_err(|text| CallFailure::Rule(Rule::Call5, text))
     }
 
     /// The values, for validation against the tool's output schema.
@@ -221,7 +223,7 @@ fn data_of(author: &Author<'_>, message: Value) -> Result<Box<Data>, String> {
 }
 
 /// How a call failed.
-pub(in crate::session) enum Failure {
+pub(in crate::session) enum CallFailure {
     /// The call was invalid: the model can correct it.
     Structural(Fault),
     /// Its activity failed.
@@ -233,13 +235,13 @@ pub(in crate::session) enum Failure {
 }
 
 /// The schema of a part of a kind.
-struct Part {
+struct PartSchema {
     validator: Arc<jsonschema::Validator>,
     /// A push into a plain list is validated by the new element, not by the whole list.
     only_last: bool,
 }
 
-impl Part {
+impl PartSchema {
     fn breach(&self, context: &Context, path: &Path, instance: Option<&str>) -> Option<Fault> {
         let whole = context.read(path, instance)?;
         let value = if self.only_last { whole.as_array()?.last()? } else { whole.as_ref() };
@@ -329,7 +331,7 @@ mod tests {
         });
         assert_eq!(state(&memory), json!({"b": {"code": "broken", "message": "it is broken"}}));
         writes(&mut memory, "†state.a", |memory, author| {
-            assert!(matches!(memory.write_error(author, error()), Err(Failure::Runtime(_))));
+            assert!(matches!(memory.write_error(author, error()), Err(CallFailure::Runtime(_))));
         });
     }
 
@@ -349,7 +351,7 @@ mod tests {
             let mut memory = memory();
             let written = writes(&mut memory, "†state.a || †state.b && †state.c", |memory, author| {
                 let read = ReadMessages::read(author, messages.clone())?;
-                memory.write_messages(author, read).map_err(Failure::Structural)
+                memory.write_messages(author, read).map_err(CallFailure::Structural)
             });
             assert_eq!(written.is_ok(), fits, "{messages:?}");
             assert_eq!(state(&memory) == json!({}), !fits);

@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::session::Session;
 use crate::session::input::CallError;
 use obelus_notebook::jq::Read;
-use obelus_notebook::steps::{Next, StartAt, Words};
+use obelus_notebook::steps::{Next, StartAt, StepText};
 
 /// The text at a reference.
 pub(super) fn text_at(reference: &str, context: &Context) -> Result<String, String> {
@@ -44,11 +44,11 @@ pub(super) fn way(ways: &[Next], input: impl FnOnce() -> Read) -> Result<String,
 
 impl Session {
     /// A text for people. It may include the reason why a turn ended.
-    pub(super) fn words(&self, words: &Words, reason: Option<&CallError>) -> Result<String, String> {
+    pub(super) fn words(&self, words: &StepText, reason: Option<&CallError>) -> Result<String, String> {
         match words {
-            Words::Text(text) if text.starts_with('†') => text_at(text, &self.memory.context),
-            Words::Text(text) => Ok(text.clone()),
-            Words::Made { jq } => match jq.one(&self.filter_input(reason))? {
+            StepText::Text(text) if text.starts_with('†') => text_at(text, &self.memory.context),
+            StepText::Text(text) => Ok(text.clone()),
+            StepText::Made { jq } => match jq.one(&self.filter_input(reason))? {
                 Value::String(text) => Ok(text),
                 other => Ok(other.to_string()),
             },

@@ -14,11 +14,11 @@ use crate::session::inbox::ElicitationRequest;
 use crate::session::input::Outcome;
 
 /// The request being answered, and the call's index in the answer.
-type Place = (u64, u32);
+type AnswerPlace = (u64, u32);
 
 /// Early calls that have not ended, or that no job has claimed.
 #[derive(Default)]
-pub(in crate::session) struct EarlyCalls(BTreeMap<Place, EarlyCall>);
+pub(in crate::session) struct EarlyCalls(BTreeMap<AnswerPlace, EarlyCall>);
 
 /// A call that was started before its solution was complete.
 pub(in crate::session) struct EarlyCall {
@@ -45,7 +45,7 @@ impl EarlyCalls {
         self.0.is_empty()
     }
 
-    pub(in crate::session) fn contains(&self, place: Place) -> bool {
+    pub(in crate::session) fn contains(&self, place: AnswerPlace) -> bool {
         self.0.contains_key(&place)
     }
 
@@ -54,7 +54,7 @@ impl EarlyCalls {
         u32::try_from(self.0.values().filter(|call| call.job.is_none()).count()).unwrap_or(u32::MAX)
     }
 
-    pub(in crate::session) fn add(&mut self, place: Place, call: Arc<Value>) {
+    pub(in crate::session) fn add(&mut self, place: AnswerPlace, call: Arc<Value>) {
         self.0.insert(place, EarlyCall { call, outcome: None, job: None, elicitations: Vec::new() });
     }
 
@@ -76,7 +76,7 @@ impl EarlyCalls {
     /// call, it is returned with the job if there is one.
     pub(in crate::session) fn elicit(
         &mut self,
-        place: Place,
+        place: AnswerPlace,
         asked: ElicitationRequest,
     ) -> Option<(Option<JobRef>, ElicitationRequest)> {
         match self.0.get_mut(&place) {
@@ -90,7 +90,7 @@ impl EarlyCalls {
     }
 
     /// Ends an early call. Returns the outcome with its job, if that is known.
-    pub(in crate::session) fn end(&mut self, place: Place, outcome: Outcome) -> Option<(JobRef, Outcome)> {
+    pub(in crate::session) fn end(&mut self, place: AnswerPlace, outcome: Outcome) -> Option<(JobRef, Outcome)> {
         let early = self.0.get_mut(&place)?;
         let Some(at) = early.job else {
             early.outcome.get_or_insert(outcome);
@@ -101,7 +101,7 @@ impl EarlyCalls {
     }
 
     /// Drops an early call with unknown outcome; returns its job.
-    pub(in crate::session) fn drop_call(&mut self, place: Place) -> Option<JobRef> {
+    pub(in crate::session) fn drop_call(&mut self, place: AnswerPlace) -> Option<JobRef> {
         self.0.remove(&place).and_then(|early| early.job)
     }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     const JOB: JobRef = JobRef { step: 0, job: 0 };
-    const PLACE: Place = (1, 0);
+    const PLACE: AnswerPlace = (1, 0);
 
     /// One early call of the tool `t`.
     fn early() -> EarlyCalls {

@@ -3,11 +3,11 @@
 
 use obelus_notebook::plan::{self, RunsFor};
 
-use super::step::{Job, Status, Step, linked};
+use super::step::{ActiveStep, Job, Status, linked};
 use super::{JobRef, Scheduler};
 use crate::context::Context;
 
-impl Step {
+impl ActiveStep {
     /// Creates a job for each instance of every template call that has not begun. Returns whether there was one.
     fn expand(&mut self, context: &Context) -> bool {
         let who = plan::runs_for(&self.calls, context);

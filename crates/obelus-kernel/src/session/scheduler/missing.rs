@@ -1,6 +1,6 @@
 //! Why a call is skipped: the reference without a value, and the call that should have brought it.
 
-use super::step::{Status, Step, ValueState};
+use super::step::{ActiveStep, Status, ValueState};
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::Rule;
@@ -20,7 +20,7 @@ pub(crate) const NO_RESULT: &str = "no_result";
 /// The code of a call that is skipped because its list has no rows, which is not a failure.
 pub(crate) const NO_ROWS: &str = "no_rows";
 
-impl Step {
+impl ActiveStep {
     /// Why a job cannot run, for its report: `{rule, code, message}` (PLAN-4).
     pub(crate) fn missing(&self, job: usize, context: &Context) -> Option<ReportError> {
         let mut found = None;

@@ -72,7 +72,7 @@ pub(crate) enum Trigger {
 }
 
 /// The active calls of one solution.
-pub(crate) struct Step {
+pub(crate) struct ActiveStep {
     pub(crate) calls: Vec<Arc<Call>>,
     pub(crate) who: Vec<RunsFor>,
     pub(crate) jobs: Vec<Job>,
@@ -154,7 +154,7 @@ pub(crate) enum ValueState {
     Dead,
 }
 
-impl Step {
+impl ActiveStep {
     /// Parses the calls, expands them over instances and links them. Faults are returned with the call's index.
     pub(crate) fn new(
         proposals: &[Arc<Value>],

@@ -1,8 +1,8 @@
 //! The made-up data of an English portal.
 
-use super::Words;
+use super::SeedWords;
 
-pub(in crate::seed) static ENGLISH: Words = Words {
+pub(in crate::seed) static ENGLISH: SeedWords = SeedWords {
     second_funnel: "Service and installation",
     statuses: STATUSES,
     own_fields: &[("UF_CRM_CITY", "string", "City of delivery"), ("UF_CRM_WARRANTY", "integer", "Warranty, months")],

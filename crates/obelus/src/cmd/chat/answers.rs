@@ -10,8 +10,8 @@ use obelus_words::PhraseTable as _;
 
 use super::editor::colour;
 use super::outline;
-use super::steps::{StepContext, Steps};
-use super::text::{Line, PLAIN};
+use super::steps::{StepContext, TurnSteps};
+use super::text::{PLAIN, StyledLine};
 use super::why;
 use crate::cmd::people;
 use crate::cmd::sessions::nearest;
@@ -19,62 +19,62 @@ use crate::language::{Words, fill, mode_means};
 use crate::output::{BOLD, DIM};
 
 /// `/state`: what the agent remembers.
-pub(crate) fn state(session: &Session, phrases: &Words) -> Vec<Line> {
+pub(crate) fn state(session: &Session, phrases: &Words) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for (kind, view) in session.context().views().filter(|(kind, _)| *kind != "error") {
         let Some(value) = view.read(&[], None) else { continue };
         // The state includes what the session maintains: open questions, plans, confirmations.
         let value = if kind == "state" { session.state() } else { value.into_owned() };
-        lines.push(Line::of(BOLD, format!("†{kind}")));
+        lines.push(StyledLine::of(BOLD, format!("†{kind}")));
         lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
     }
-    if lines.is_empty() { vec![Line::of(DIM, phrases.chat.no_state)] } else { lines }
+    if lines.is_empty() { vec![StyledLine::of(DIM, phrases.chat.no_state)] } else { lines }
 }
 
 /// `/consents`: the standing consents.
-pub(crate) fn consents(session: &Session, phrases: &Words) -> Vec<Line> {
+pub(crate) fn consents(session: &Session, phrases: &Words) -> Vec<StyledLine> {
     let lines = people::consent_lines(session, phrases);
     match lines.is_empty() {
-        true => vec![Line::of(DIM, phrases.chat.no_consents)],
-        false => lines.iter().map(|line| Line::new().shown(PLAIN, line).hanging(4)).collect(),
+        true => vec![StyledLine::of(DIM, phrases.chat.no_consents)],
+        false => lines.iter().map(|line| StyledLine::new().shown(PLAIN, line).hanging(4)).collect(),
     }
 }
 
 /// `/mode`: the mode, and what it permits.
-pub(crate) fn mode(mode: Mode, phrases: &Words) -> Vec<Line> {
-    vec![Line::of(colour(mode), fill(phrases.chat.mode_is, &[mode.name(), mode_means(mode, phrases)]))]
+pub(crate) fn mode(mode: Mode, phrases: &Words) -> Vec<StyledLine> {
+    vec![StyledLine::of(colour(mode), fill(phrases.chat.mode_is, &[mode.name(), mode_means(mode, phrases)]))]
 }
 
 /// `/why`: where a value comes from.
-pub(crate) fn why(session: &Session, path: &Path, titles: &Titles, phrases: &Words) -> Vec<Line> {
+pub(crate) fn why(session: &Session, path: &Path, titles: &Titles, phrases: &Words) -> Vec<StyledLine> {
     match session.why(&path.to_string(), None) {
         Ok(why) => {
             let mut lines = why::lines(&why, titles, phrases, false);
             let near =
                 Some(path.to_string()).filter(|_| why.value.is_none()).and_then(|path| nearest::path(session, &path));
-            lines.extend(near.map(|near| Line::new().shown(DIM, &fill(phrases.because.nearest, &[&near]))));
+            lines.extend(near.map(|near| StyledLine::new().shown(DIM, &fill(phrases.because.nearest, &[&near]))));
             lines
         }
-        Err(fault) => vec![Line::new().shown(PLAIN, &fault.to_string())],
+        Err(fault) => vec![StyledLine::new().shown(PLAIN, &fault.to_string())],
     }
 }
 
 /// `/plan` before its first step: the planned calls.
-pub(crate) fn planned(session: &Session, titles: &Titles, phrases: &Words) -> Vec<Line> {
+pub(crate) fn planned(session: &Session, titles: &Titles, phrases: &Words) -> Vec<StyledLine> {
     let calls = session.context().plan().map(|plan| plan.calls.clone()).unwrap_or_default();
     if calls.is_empty() {
-        return vec![Line::of(DIM, phrases.chat.no_plan)];
+        return vec![StyledLine::of(DIM, phrases.chat.no_plan)];
     }
     let title = |call: &serde_json::Value| titles.tool(call.tool_name());
     let line =
-        |(index, call): (usize, _)| Line::of(DIM, format!("{index:>2} · ")).shown(PLAIN, &title(call)).hanging(5);
+        |(index, call): (usize, _)| StyledLine::of(DIM, format!("{index:>2} · ")).shown(PLAIN, &title(call)).hanging(5);
     (1..).zip(calls.iter().map(|call| &**call)).map(line).collect()
 }
 
 /// `/plan` of a session whose events were not followed: its calls with their statuses.
-pub(crate) fn plan(session: &Session, titles: &Titles, phrases: &Words) -> Vec<Line> {
+pub(crate) fn plan(session: &Session, titles: &Titles, phrases: &Words) -> Vec<StyledLine> {
     let look = StepContext { phrases, titles, mode: session.settings().mode };
-    let mut steps = Steps::default();
+    let mut steps = TurnSteps::default();
     steps.see(&StepView::all(session, Language::named(Some(phrases.code))), &look);
     match steps.all(&look) {
         none if none.is_empty() => planned(session, titles, phrases),
@@ -83,10 +83,10 @@ pub(crate) fn plan(session: &Session, titles: &Titles, phrases: &Words) -> Vec<L
 }
 
 /// `/help`: rows of a name and its meaning.
-pub(crate) fn help(rows: &[&str]) -> Vec<Line> {
+pub(crate) fn help(rows: &[&str]) -> Vec<StyledLine> {
     let line = |row: &&str| {
         let (name, words) = row.rsplit_once('|').unwrap_or((row, ""));
-        Line::of(PLAIN, "  ").own(BOLD, format!("{name:<26}")).own(DIM, words).hanging(28)
+        StyledLine::of(PLAIN, "  ").own(BOLD, format!("{name:<26}")).own(DIM, words).hanging(28)
     };
     rows.iter().map(line).collect()
 }

@@ -10,7 +10,7 @@ use obelus_kernel::session::{About, Decision, Question};
 use serde_json::Value;
 
 use super::question;
-use super::text::{Line, PLAIN};
+use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM};
 
@@ -19,7 +19,7 @@ use crate::output::{BOLD, DIM};
 pub(crate) enum Pressed {
     /// The question is decided.
     Decided(Decision),
-    /// The person must type a line, which [`Asked::typed`] reads.
+    /// The person must type a line, which [`ShownQuestion::typed`] reads.
     Type(Typing),
     /// The person wants to change the call.
     Edit,
@@ -51,7 +51,7 @@ pub(crate) enum Typing {
 }
 
 /// A question shown to a person.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ShownQuestion<'a> {
     question: &'a Question,
     phrases: &'a Words,
     /// Standing consents that may be given along with the approval, and their texts (ASK-9).
@@ -63,7 +63,7 @@ pub(crate) struct Asked<'a> {
     is_edit: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ShownQuestion<'a> {
     pub(crate) fn new(question: &'a Question, phrases: &'a Words) -> Self {
         Self { question, phrases, offers: Vec::new(), has_details: false, needs_result: false, is_edit: false }
     }
@@ -89,9 +89,9 @@ impl<'a> Asked<'a> {
     }
 
     /// The standing consents on offer, numbered.
-    pub(crate) fn offer_lines(&self) -> Vec<Line> {
+    pub(crate) fn offer_lines(&self) -> Vec<StyledLine> {
         let line = |(number, (_, words)): (usize, &(ConsentTerms, String))| {
-            Line::of(BOLD, format!("  {number} ")).shown(PLAIN, words).hanging(4)
+            StyledLine::of(BOLD, format!("  {number} ")).shown(PLAIN, words).hanging(4)
         };
         (1..).zip(&self.offers).map(line).collect()
     }
@@ -122,8 +122,8 @@ impl<'a> Asked<'a> {
     }
 
     /// The line with the keys.
-    pub(crate) fn key_line(&self) -> Line {
-        let mut line = Line::of(PLAIN, "  ");
+    pub(crate) fn key_line(&self) -> StyledLine {
+        let mut line = StyledLine::of(PLAIN, "  ");
         for (letters, words) in self.keys() {
             line = line.own(BOLD, letters[0].to_string()).own(DIM, format!(" {words}   "));
         }
@@ -297,8 +297,8 @@ mod tests {
         KeyEvent::from(KeyCode::Enter)
     }
 
-    fn with_one<T>(see: impl FnOnce(&Asked<'_>) -> T) -> T {
-        see(&Asked::new(&about_one().1, words_of(Some("en"))).with_details(true))
+    fn with_one<T>(see: impl FnOnce(&ShownQuestion<'_>) -> T) -> T {
+        see(&ShownQuestion::new(&about_one().1, words_of(Some("en"))).with_details(true))
     }
 
     #[test]
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn a_shown_edit_counts_only_after_a_yes() {
         let (_, question) = about_one();
-        let asked = Asked::edited(&question, words_of(Some("en")));
+        let asked = ShownQuestion::edited(&question, words_of(Some("en")));
         assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
         assert_eq!(asked.key(key('e'), &[]), Pressed::Edit);
         assert!(matches!(asked.key(enter(), &[]), Pressed::Nothing(_)));
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn some_of_many_calls_can_be_chosen() {
         let (_, question) = about_three();
-        let asked = Asked::new(&question, words_of(Some("en")));
+        let asked = ShownQuestion::new(&question, words_of(Some("en")));
         assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
         assert_eq!(asked.key(key('p'), &[]), Pressed::Type(Typing::Numbers));
         assert!(matches!(asked.key(key('e'), &[]), Pressed::Nothing(words) if words.contains("edited as one")));
@@ -395,7 +395,7 @@ mod tests {
     fn the_result_of_an_effect_in_doubt_is_asked_for_if_later_steps_need_it() {
         let (_, mut question) = about_one();
         question.about = About::InDoubt;
-        let asked = Asked::new(&question, words_of(Some("en")));
+        let asked = ShownQuestion::new(&question, words_of(Some("en")));
         assert_eq!(asked.key(key('h'), &[]), Pressed::Decided(Decision::Happened { result: Value::Null }));
         let asked = asked.with_result_needed(true);
         assert_eq!(asked.key(key('h'), &[]), Pressed::Type(Typing::Result));
@@ -411,12 +411,12 @@ mod tests {
     fn some_calls_of_a_plan_can_be_chosen_and_a_plan_of_one_call_has_no_part() {
         let (_, mut plan) = about_three();
         plan.about = About::Plan;
-        let asked = Asked::new(&plan, words_of(Some("en")));
+        let asked = ShownQuestion::new(&plan, words_of(Some("en")));
         assert_eq!(asked.key(key('p'), &[]), Pressed::Type(Typing::Numbers));
         let chosen = asked.typed(&Typing::Numbers, "2-3");
         assert_eq!(chosen, Ok(Some(Decision::Approve { only: Some(vec![1, 2]) })));
         plan.calls.truncate(1);
-        let asked = Asked::new(&plan, words_of(Some("en")));
+        let asked = ShownQuestion::new(&plan, words_of(Some("en")));
         assert!(matches!(asked.key(key('p'), &[]), Pressed::Nothing(_)));
         assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
     }

@@ -9,7 +9,7 @@ use crate::language::{Words, fill};
 
 /// A command typed into the conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Command {
+pub(crate) enum ChatCommand {
     Plan,
     State,
     Inbox,
@@ -50,7 +50,7 @@ pub(crate) const NAMES: [&str; 13] = [
 pub(crate) const MODES: [(&str, Mode); 3] = [("shadow", Mode::Shadow), ("canary", Mode::Canary), ("full", Mode::Full)];
 
 /// Reads a line; `None` if it is a message for the agent.
-pub(crate) fn parse(line: &str, phrases: &Words) -> Option<Result<Command, String>> {
+pub(crate) fn parse(line: &str, phrases: &Words) -> Option<Result<ChatCommand, String>> {
     let line = line.trim();
     if !line.starts_with('/') {
         return None;
@@ -59,40 +59,40 @@ pub(crate) fn parse(line: &str, phrases: &Words) -> Option<Result<Command, Strin
     Some(read(name, rest, phrases))
 }
 
-fn read(name: &str, rest: &str, phrases: &Words) -> Result<Command, String> {
+fn read(name: &str, rest: &str, phrases: &Words) -> Result<ChatCommand, String> {
     let errors = &phrases.errors;
-    let alone = |command: Command| match rest {
+    let alone = |command: ChatCommand| match rest {
         "" => Ok(command),
         _ => Err(fill(errors.no_arguments, &[name])),
     };
     match name {
-        "/plan" => alone(Command::Plan),
-        "/state" => alone(Command::State),
-        "/inbox" => alone(Command::Inbox),
-        "/consents" => alone(Command::Consents),
+        "/plan" => alone(ChatCommand::Plan),
+        "/state" => alone(ChatCommand::State),
+        "/inbox" => alone(ChatCommand::Inbox),
+        "/consents" => alone(ChatCommand::Consents),
         "/revoke" => {
             let number = rest.strip_prefix(['c', 'C']).unwrap_or(rest).parse();
-            number.map(Command::Revoke).map_err(|_| errors.which_consent.to_owned())
+            number.map(ChatCommand::Revoke).map_err(|_| errors.which_consent.to_owned())
         }
-        "/cost" => alone(Command::Cost),
-        "/help" | "/?" => alone(Command::Help),
-        "/quit" | "/exit" | "/q" => alone(Command::Quit),
+        "/cost" => alone(ChatCommand::Cost),
+        "/help" | "/?" => alone(ChatCommand::Help),
+        "/quit" | "/exit" | "/q" => alone(ChatCommand::Quit),
         "/approve" | "/deny" if rest.is_empty() => Err(fill(errors.which_question, &[name])),
         "/approve" if rest.contains(char::is_whitespace) => Err(fill(errors.which_question, &[name])),
-        "/approve" => Ok(Command::Approve(rest.to_owned())),
+        "/approve" => Ok(ChatCommand::Approve(rest.to_owned())),
         "/deny" => {
             let (id, reason) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(id, why)| (id, why.trim()));
-            Ok(Command::Deny(id.to_owned(), (!reason.is_empty()).then(|| reason.to_owned())))
+            Ok(ChatCommand::Deny(id.to_owned(), (!reason.is_empty()).then(|| reason.to_owned())))
         }
-        "/mode" if rest.is_empty() => Ok(Command::Mode(None)),
+        "/mode" if rest.is_empty() => Ok(ChatCommand::Mode(None)),
         "/mode" => match MODES.iter().find(|(known, _)| *known == rest) {
-            Some((_, mode)) => Ok(Command::Mode(Some(*mode))),
+            Some((_, mode)) => Ok(ChatCommand::Mode(Some(*mode))),
             None => Err(errors.which_mode.to_owned()),
         },
         "/why" if rest.is_empty() => Err(errors.which_path.to_owned()),
-        "/why" => path(rest).map(Command::Why).ok_or_else(|| fill(errors.bad_path, &[rest])),
+        "/why" => path(rest).map(ChatCommand::Why).ok_or_else(|| fill(errors.bad_path, &[rest])),
         "/image" if rest.is_empty() => Err(errors.which_picture.to_owned()),
-        "/image" => Ok(Command::Image(file(rest))),
+        "/image" => Ok(ChatCommand::Image(file(rest))),
         other => {
             let near = closest(other, &NAMES).map(|near| fill(errors.did_you_mean, &[near]));
             let hint = near.unwrap_or_else(|| errors.see_help.to_owned());
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::language::words_of;
 
-    fn read(line: &str) -> Result<Command, String> {
+    fn read(line: &str) -> Result<ChatCommand, String> {
         parse(line, words_of(Some("en"))).expect("a command")
     }
 
@@ -162,22 +162,22 @@ mod tests {
 
     #[test]
     fn commands_are_read() {
-        assert_eq!(read("/plan"), Ok(Command::Plan));
-        assert_eq!(read("  /quit "), Ok(Command::Quit));
-        assert_eq!(read("/mode canary"), Ok(Command::Mode(Some(Mode::Canary))));
-        assert_eq!(read("/mode"), Ok(Command::Mode(None)));
-        assert_eq!(read("/approve q1"), Ok(Command::Approve("q1".to_owned())));
+        assert_eq!(read("/plan"), Ok(ChatCommand::Plan));
+        assert_eq!(read("  /quit "), Ok(ChatCommand::Quit));
+        assert_eq!(read("/mode canary"), Ok(ChatCommand::Mode(Some(Mode::Canary))));
+        assert_eq!(read("/mode"), Ok(ChatCommand::Mode(None)));
+        assert_eq!(read("/approve q1"), Ok(ChatCommand::Approve("q1".to_owned())));
         assert_eq!(
             read("/deny q2 not today, please"),
-            Ok(Command::Deny("q2".to_owned(), Some("not today, please".to_owned())))
+            Ok(ChatCommand::Deny("q2".to_owned(), Some("not today, please".to_owned())))
         );
-        assert_eq!(read("/consents"), Ok(Command::Consents));
-        assert_eq!((read("/revoke c2"), read("/revoke 2")), (Ok(Command::Revoke(2)), Ok(Command::Revoke(2))));
-        assert_eq!(read("/deny q2"), Ok(Command::Deny("q2".to_owned(), None)));
+        assert_eq!(read("/consents"), Ok(ChatCommand::Consents));
+        assert_eq!((read("/revoke c2"), read("/revoke 2")), (Ok(ChatCommand::Revoke(2)), Ok(ChatCommand::Revoke(2))));
+        assert_eq!(read("/deny q2"), Ok(ChatCommand::Deny("q2".to_owned(), None)));
         for typed in ["/image a b.png", "/image 'a b.png'", "/image \"a b.png\" "] {
-            assert_eq!(read(typed), Ok(Command::Image("a b.png".into())));
+            assert_eq!(read(typed), Ok(ChatCommand::Image("a b.png".into())));
         }
-        assert!(matches!(read("/why †state.tasks[0].who"), Ok(Command::Why(_))));
+        assert!(matches!(read("/why †state.tasks[0].who"), Ok(ChatCommand::Why(_))));
         assert_eq!(read("/why state.tasks"), read("/why †state.tasks"));
     }
 

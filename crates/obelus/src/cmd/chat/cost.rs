@@ -2,12 +2,12 @@
 
 use obelus_kernel::session::Spent;
 
-use super::text::{Line, PLAIN};
+use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::BOLD;
 
 /// The answer to `/cost`: this turn, and the whole conversation.
-pub(crate) fn lines((turn, session): (Spent, Spent), phrases: &Words) -> Vec<Line> {
+pub(crate) fn lines((turn, session): (Spent, Spent), phrases: &Words) -> Vec<StyledLine> {
     let line = |title: &str, spent: Spent| {
         let mut counted = format!(
             "{}, {}",
@@ -17,10 +17,10 @@ pub(crate) fn lines((turn, session): (Spent, Spent), phrases: &Words) -> Vec<Lin
         if let Some(cost) = spent.used.cost {
             counted += &format!(", {}", fill(phrases.chat.costs, &[&cost.to_string()]));
         }
-        Line::of(PLAIN, format!("  {title}: ")).own(BOLD, counted)
+        StyledLine::of(PLAIN, format!("  {title}: ")).own(BOLD, counted)
     };
     vec![
-        Line::of(PLAIN, format!("{}:", phrases.chat.cost)),
+        StyledLine::of(PLAIN, format!("{}:", phrases.chat.cost)),
         line(phrases.chat.cost_turn, turn),
         line(phrases.chat.cost_session, session),
     ]
@@ -39,7 +39,7 @@ mod tests {
         let spent = |requests, cost| Spent { requests, tokens: 15, used: used(cost) };
         let shown = |turn, session| {
             let lines = lines((turn, session), words_of(Some("en")));
-            lines.iter().map(Line::plain).collect::<Vec<_>>()
+            lines.iter().map(StyledLine::plain).collect::<Vec<_>>()
         };
         let lines = shown(spent(1, None), spent(9, Some(0.25)));
         assert_eq!(lines[1], "  this turn: 1 request, 15 tokens");

@@ -115,7 +115,7 @@ impl Editor {
     pub(crate) fn answer(&mut self, label: &str, begin: &str, has_colours: bool) -> io::Result<Typed> {
         self.interrupt.store(false, Ordering::Relaxed);
         self.answers.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(begin.to_owned())]);
-        let label = Label { text: label.to_owned(), has_colours };
+        let label = PromptLabel { text: label.to_owned(), has_colours };
         Ok(typed(self.answers.read_line(&label).map_err(io::Error::other)?))
     }
 }
@@ -192,12 +192,12 @@ impl Prompt for LinePrompt {
     }
 }
 
-struct Label {
+struct PromptLabel {
     text: String,
     has_colours: bool,
 }
 
-impl Prompt for Label {
+impl Prompt for PromptLabel {
     fn render_prompt_left(&self) -> Cow<'_, str> {
         styled(BOLD, &format!("  {}", self.text), self.has_colours).into()
     }

@@ -11,19 +11,19 @@ use tokio::sync::mpsc;
 
 use super::editor::{Editor, LinePrompt, Typed};
 use super::keyboard::{TerminalClosed, closed};
-use super::screen::{Part, Screen, Surface};
-use super::text::Line;
+use super::screen::{OutputKind, Screen, Surface};
+use super::text::StyledLine;
 use super::{greeting, lines};
 use crate::cmd::run::load_agent_in;
 use crate::language::{Words, chosen, words_of};
 
 /// The lines of stdin, if it is not a terminal.
-type Lines = mpsc::Receiver<Result<String>>;
+type InputLines = mpsc::Receiver<Result<String>>;
 
 /// The user's side before there is a session.
 pub(super) enum UserSide {
     /// Lines of stdin. Lines that were read ahead are not lost.
-    Lines(Lines),
+    Lines(InputLines),
     /// A terminal; without an editor while another thread reads a line with it.
     Terminal(Option<Box<Editor>>),
     /// A scripted conversation.
@@ -82,7 +82,7 @@ async fn at_terminal(
     let phrases: &'static Words = words_of(spec.language.as_deref());
     let mode: Mode = spec.settings.mode;
     let screen = Screen::shared(Surface::Terminal, Titles::of(&spec.context, phrases.code), mode, phrases);
-    screen.lock().write(Part::Note, &greeting(&spec.agent, mode, kept_as, phrases));
+    screen.lock().write(OutputKind::Note, &greeting(&spec.agent, mode, kept_as, phrases));
     let mut broke_off = false;
     loop {
         let has_colours = screen.lock().has_colours();
@@ -107,7 +107,9 @@ async fn at_terminal(
             Typed::Line(line) => return Ok(FirstInput::Line(Some(line))),
             Typed::BreakOff if !broke_off => {
                 broke_off = true;
-                screen.lock().write(Part::Note, &[Line::of(crate::output::DIM, phrases.chat.again_to_quit)]);
+                screen
+                    .lock()
+                    .write(OutputKind::Note, &[StyledLine::of(crate::output::DIM, phrases.chat.again_to_quit)]);
             }
             Typed::BreakOff | Typed::Leave | Typed::Interrupted => return Ok(FirstInput::Left),
         }

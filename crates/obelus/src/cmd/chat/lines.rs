@@ -5,11 +5,12 @@ use obelus_kernel::session::{About, Question, QuestionId};
 use obelus_runtime::sessions::InboxId;
 use tokio::sync::mpsc;
 
-use super::commands::{Command, parse};
+use super::commands::{ChatCommand, parse};
 use super::question;
-use super::screen::Part;
-use super::talk::{News, Talk, Work, WorkResult};
-use super::text::{Line, PLAIN};
+use super::screen::OutputKind;
+use super::talk::{News, Talk};
+use super::text::{PLAIN, StyledLine};
+use super::work::{ChatWork, ChatWorkResult};
 use crate::language::{fill, words_of};
 use crate::output::{DIM, Exit};
 
@@ -19,7 +20,7 @@ pub(crate) async fn converse(
     mut lines: mpsc::Receiver<Result<String>>,
     mut first: Option<String>,
 ) -> Result<Exit> {
-    if let WorkResult::Left = talk.work(Work::Resume).await? {
+    if let ChatWorkResult::Left = talk.work(ChatWork::Resume).await? {
         return Ok(Exit::Interrupted);
     }
     let mut told = Vec::new();
@@ -31,7 +32,7 @@ pub(crate) async fn converse(
             Some(line) = async { first.take() } => Some(Ok(line)),
             line = lines.recv() => line,
             news = listener.news() => {
-                if let WorkResult::Left = take_in(&mut talk, news, &mut told).await? {
+                if let ChatWorkResult::Left = take_in(&mut talk, news, &mut told).await? {
                     return Ok(Exit::Interrupted);
                 }
                 continue;
@@ -44,26 +45,26 @@ pub(crate) async fn converse(
             continue;
         }
         let worked = match parse(&line, talk.phrases) {
-            None => talk.work(Work::Say(line)).await?,
-            Some(Err(words)) => WorkResult::Refused(words),
-            Some(Ok(Command::Quit)) => break,
-            Some(Ok(Command::Approve(_))) => WorkResult::Refused(needs_terminal(&talk, "/approve")),
-            Some(Ok(Command::Deny(id, reason))) => deny(&mut talk, id, reason).await?,
-            Some(Ok(Command::Mode(Some(mode)))) => talk.change_mode(mode).await?,
-            Some(Ok(Command::Image(path))) => {
+            None => talk.work(ChatWork::Say(line)).await?,
+            Some(Err(words)) => ChatWorkResult::Refused(words),
+            Some(Ok(ChatCommand::Quit)) => break,
+            Some(Ok(ChatCommand::Approve(_))) => ChatWorkResult::Refused(needs_terminal(&talk, "/approve")),
+            Some(Ok(ChatCommand::Deny(id, reason))) => deny(&mut talk, id, reason).await?,
+            Some(Ok(ChatCommand::Mode(Some(mode)))) => talk.change_mode(mode).await?,
+            Some(Ok(ChatCommand::Image(path))) => {
                 talk.attach(&path).await;
                 continue;
             }
             Some(Ok(command)) => {
                 let shown = talk.shown(&command).await?;
-                talk.screen.lock().write(Part::Note, &shown);
+                talk.screen.lock().write(OutputKind::Note, &shown);
                 continue;
             }
         };
         match worked {
-            WorkResult::Rested => tell_questions(&mut talk, &mut told).await?,
-            WorkResult::Refused(words) => talk.screen.lock().complain(&words),
-            WorkResult::Left => return Ok(Exit::Interrupted),
+            ChatWorkResult::Rested => tell_questions(&mut talk, &mut told).await?,
+            ChatWorkResult::Refused(words) => talk.screen.lock().complain(&words),
+            ChatWorkResult::Left => return Ok(Exit::Interrupted),
         }
     }
     finish(&mut talk, &mut told).await?;
@@ -92,27 +93,27 @@ async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
 }
 
 /// Shows what happened while no line was typed.
-async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Result<WorkResult> {
+async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Result<ChatWorkResult> {
     let worked = match news {
         News::Rested(reply) => {
             talk.rested(&reply);
-            WorkResult::Rested
+            ChatWorkResult::Rested
         }
-        News::Event(event) => talk.work(Work::Watch(event)).await?,
+        News::Event(event) => talk.work(ChatWork::Watch(event)).await?,
     };
     tell_questions(talk, told).await?;
     Ok(worked)
 }
 
 /// Denies a question. This needs no terminal, because it lets nothing run.
-async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<WorkResult> {
+async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<ChatWorkResult> {
     let Some(question) = talk.open().await?.into_iter().find(|question| question.id.to_string() == id) else {
-        return Ok(WorkResult::Refused(fill(talk.phrases.errors.no_question, &[&id])));
+        return Ok(ChatWorkResult::Refused(fill(talk.phrases.errors.no_question, &[&id])));
     };
     let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
     let digest = question.digest();
     let decision = obelus_kernel::session::Decision::Deny { reason };
-    talk.work(Work::Decide { question: question.id, decision, digest }).await
+    talk.work(ChatWork::Decide { question: question.id, decision, digest }).await
 }
 
 fn needs_terminal(talk: &Talk, command: &str) -> String {
@@ -136,9 +137,9 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
         }
         let mut lines = question::lines(&talk.view(&asked).await?, false);
         if !talk.plays_itself {
-            lines.push(Line::of(PLAIN, "  ").own(DIM, where_to_answer(&asked, talk.session.as_deref(), ask)));
+            lines.push(StyledLine::of(PLAIN, "  ").own(DIM, where_to_answer(&asked, talk.session.as_deref(), ask)));
         }
-        talk.screen.lock().write(Part::Question, &lines);
+        talk.screen.lock().write(OutputKind::Question, &lines);
         told.push(asked.id);
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::text::{Line, PLAIN};
+use super::text::{PLAIN, StyledLine};
 use crate::output::{BOLD, DIM};
 
 /// The number of items shown of a list.
@@ -12,18 +12,18 @@ const MOST: usize = 30;
 const LONGEST: usize = 400;
 
 /// A value in lines.
-pub(crate) fn lines(value: &Value) -> Vec<Line> {
+pub(crate) fn lines(value: &Value) -> Vec<StyledLine> {
     let mut all = Vec::new();
     outline(value, 0, &mut all);
     all
 }
 
-fn outline(value: &Value, depth: usize, all: &mut Vec<Line>) {
+fn outline(value: &Value, depth: usize, all: &mut Vec<StyledLine>) {
     let indent = "  ".repeat(depth);
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             for (name, inner) in fields {
-                let line = Line::of(PLAIN, indent.clone()).shown(BOLD, name).own(DIM, ":");
+                let line = StyledLine::of(PLAIN, indent.clone()).shown(BOLD, name).own(DIM, ":");
                 match is_short(inner) {
                     true => all.push(line.own(PLAIN, " ").shown(PLAIN, &scalar(inner)).hanging(indent.len() + 2)),
                     false => {
@@ -35,7 +35,7 @@ fn outline(value: &Value, depth: usize, all: &mut Vec<Line>) {
         }
         Value::Array(items) if !items.is_empty() => {
             for item in items.iter().take(MOST) {
-                let line = Line::of(PLAIN, indent.clone()).own(DIM, "- ");
+                let line = StyledLine::of(PLAIN, indent.clone()).own(DIM, "- ");
                 if is_short(item) {
                     all.push(line.shown(PLAIN, &scalar(item)).hanging(indent.len() + 2));
                 } else {
@@ -48,10 +48,10 @@ fn outline(value: &Value, depth: usize, all: &mut Vec<Line>) {
                 }
             }
             if items.len() > MOST {
-                all.push(Line::of(DIM, format!("{indent}… + {}", items.len() - MOST)));
+                all.push(StyledLine::of(DIM, format!("{indent}… + {}", items.len() - MOST)));
             }
         }
-        other => all.push(Line::of(PLAIN, indent).shown(PLAIN, &scalar(other))),
+        other => all.push(StyledLine::of(PLAIN, indent).shown(PLAIN, &scalar(other))),
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     fn data_is_shown_as_an_outline() {
         let value = json!({"goals": ["звонок", "письмо"], "objects": {"current_deal_id": 7}, "done": [],
             "tasks": [{"who": "Анна", "what": "звонок"}, {"who": "Борис"}], "none": null});
-        let told: Vec<String> = lines(&value).iter().map(Line::plain).collect();
+        let told: Vec<String> = lines(&value).iter().map(StyledLine::plain).collect();
         assert_eq!(
             told,
             [
@@ -104,6 +104,6 @@ mod tests {
     #[test]
     fn a_long_list_says_what_it_leaves_out() {
         let told = lines(&json!((0..40).collect::<Vec<_>>()));
-        assert_eq!((told.len(), told.last().map(Line::plain)), (31, Some("… + 10".to_owned())));
+        assert_eq!((told.len(), told.last().map(StyledLine::plain)), (31, Some("… + 10".to_owned())));
     }
 }

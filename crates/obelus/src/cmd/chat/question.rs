@@ -4,14 +4,14 @@ use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::Question;
 use obelus_runtime::people::{QuestionView, Tone, ViewLine};
 
-use super::text::{Line, PLAIN};
+use super::text::{PLAIN, StyledLine};
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW};
 
 /// The colour of marks of untrusted sources.
 const MARK: Style = AnsiColor::Yellow.on_default();
 
 /// A question as lines, without the keys that answer it, with or without details.
-pub(crate) fn lines(view: &QuestionView, with_details: bool) -> Vec<Line> {
+pub(crate) fn lines(view: &QuestionView, with_details: bool) -> Vec<StyledLine> {
     let lines = if with_details { view.lines_with_details() } else { view.lines() };
     lines.into_iter().map(styled).collect()
 }
@@ -30,9 +30,9 @@ pub(crate) fn style(tone: Tone) -> Style {
 }
 
 /// A line of a view in the colours of the terminal.
-pub(crate) fn styled(line: ViewLine) -> Line {
+pub(crate) fn styled(line: ViewLine) -> StyledLine {
     let hang = line.hang;
-    line.pieces.into_iter().fold(Line::new(), |line, (tone, text)| line.own(style(tone), text)).hanging(hang)
+    line.pieces.into_iter().fold(StyledLine::new(), |line, (tone, text)| line.own(style(tone), text)).hanging(hang)
 }
 
 /// Indexes of the undecided calls.

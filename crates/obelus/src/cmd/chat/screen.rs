@@ -11,8 +11,8 @@ use obelus_runtime::people::{Titles, how_it_ended, result_in_words};
 use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
-use super::steps::{StepContext, Steps};
-use super::text::{Line, PLAIN, paragraphs};
+use super::steps::{StepContext, TurnSteps};
+use super::text::{PLAIN, StyledLine, paragraphs};
 use crate::cmd::people::file_news;
 use crate::language::{Words, fill};
 use crate::output::{DIM, RED, YELLOW};
@@ -29,7 +29,7 @@ const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "�
 
 /// The kind of the last output; a blank line separates different kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum OutputKind {
     Nothing,
     Prompt,
     Words,
@@ -57,7 +57,7 @@ pub(crate) struct Screen {
     phrases: &'static Words,
     titles: Titles,
     mode: Mode,
-    steps: Steps,
+    steps: TurnSteps,
     /// The number of redrawn lines at the bottom.
     drawn: usize,
     thinking: bool,
@@ -67,16 +67,16 @@ pub(crate) struct Screen {
     frame: usize,
     /// The person is typing; nothing is drawn.
     is_held: bool,
-    last: Part,
+    last: OutputKind,
     /// Printed when the person's decision has been accepted.
     confirmed: Option<String>,
 }
 
 /// A screen that the session's events and the conversation write to.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Mutex<Screen>>);
+pub(crate) struct SharedScreen(Arc<Mutex<Screen>>);
 
-impl Shared {
+impl SharedScreen {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Screen> {
         // After a panic elsewhere, at worst one line is incomplete.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -84,26 +84,26 @@ impl Shared {
 }
 
 impl Screen {
-    pub(crate) fn shared(surface: Surface, titles: Titles, mode: Mode, phrases: &'static Words) -> Shared {
+    pub(crate) fn shared(surface: Surface, titles: Titles, mode: Mode, phrases: &'static Words) -> SharedScreen {
         let choice = match surface {
             Surface::Stderr => anstream::AutoStream::choice(&std::io::stderr()),
             Surface::Lines | Surface::Terminal => anstream::AutoStream::choice(&std::io::stdout()),
         };
-        Shared(Arc::new(Mutex::new(Self {
+        SharedScreen(Arc::new(Mutex::new(Self {
             surface,
             is_terminal: surface != Surface::Lines,
             has_colours: choice != anstream::ColorChoice::Never,
             phrases,
             titles,
             mode,
-            steps: Steps::default(),
+            steps: TurnSteps::default(),
             drawn: 0,
             thinking: false,
             writing: String::new(),
             stopping: false,
             frame: 0,
             is_held: false,
-            last: Part::Nothing,
+            last: OutputKind::Nothing,
             confirmed: None,
         })))
     }
@@ -131,7 +131,7 @@ impl Screen {
             self.draw();
         } else {
             let steps = self.due(false);
-            self.write(Part::Steps, &steps);
+            self.write(OutputKind::Steps, &steps);
         }
     }
 
@@ -142,7 +142,7 @@ impl Screen {
                 self.thinking = false;
                 self.writing.clear();
                 let steps = self.due(false);
-                self.write(Part::Steps, &steps);
+                self.write(OutputKind::Steps, &steps);
                 self.words(text);
             }
             EventBody::ModelAsked { .. } => {
@@ -217,17 +217,17 @@ impl Screen {
         self.thinking = false;
         self.confirmed = None;
         let steps = self.due(true);
-        self.write(Part::Steps, &steps);
+        self.write(OutputKind::Steps, &steps);
         self.keep_written(reply);
         if let Some(reply) = reply.filter(|_| self.surface != Surface::Stderr) {
             match &reply.output {
                 Value::Null => {}
                 Value::String(words) if reply.said.contains(words) => {}
                 Value::String(words) => self.words(words),
-                other => self.write(Part::Words, &super::outline::lines(other)),
+                other => self.write(OutputKind::Words, &super::outline::lines(other)),
             }
             let ending = ending(reply, self.phrases);
-            self.write(Part::Note, &ending);
+            self.write(OutputKind::Note, &ending);
         }
         self.stopping = false;
         if self.is_terminal {
@@ -249,7 +249,7 @@ impl Screen {
     /// Prints a blank line before the prompt.
     pub(crate) fn before_prompt(&mut self) {
         self.erase();
-        if self.last != Part::Nothing {
+        if self.last != OutputKind::Nothing {
             self.put("\n");
         }
     }
@@ -258,7 +258,7 @@ impl Screen {
     pub(crate) fn hold(&mut self) {
         self.erase();
         self.is_held = true;
-        self.last = Part::Prompt;
+        self.last = OutputKind::Prompt;
     }
 
     /// The person asked to stop the turn.
@@ -267,7 +267,7 @@ impl Screen {
         if self.is_terminal {
             self.draw();
         } else {
-            self.write(Part::Note, &[Line::of(DIM, self.phrases.chat.stopping)]);
+            self.write(OutputKind::Note, &[StyledLine::of(DIM, self.phrases.chat.stopping)]);
         }
     }
 
@@ -280,7 +280,7 @@ impl Screen {
     }
 
     /// All steps of the turn.
-    pub(crate) fn plan(&self) -> Vec<Line> {
+    pub(crate) fn plan(&self) -> Vec<StyledLine> {
         self.steps.all(&self.look())
     }
 
@@ -288,35 +288,36 @@ impl Screen {
         StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode }
     }
 
-    fn due(&mut self, all: bool) -> Vec<Line> {
+    fn due(&mut self, all: bool) -> Vec<StyledLine> {
         let look = StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode };
         self.steps.write(all, &look)
     }
 
     /// Prints the agent's text.
     fn words(&mut self, words: &str) {
-        self.write(Part::Words, &paragraphs(PLAIN, words, ""));
+        self.write(OutputKind::Words, &paragraphs(PLAIN, words, ""));
     }
 
     /// Prints a note.
     pub(crate) fn note(&mut self, text: &str) {
-        let lines: Vec<Line> = text.lines().map(|line| Line::new().shown(DIM, line)).collect();
-        self.write(Part::Note, &lines);
+        let lines: Vec<StyledLine> = text.lines().map(|line| StyledLine::new().shown(DIM, line)).collect();
+        self.write(OutputKind::Note, &lines);
     }
 
     /// Prints an error about what was typed.
     pub(crate) fn complain(&mut self, text: &str) {
-        self.write(Part::Note, &[Line::of(YELLOW, "! ").shown(PLAIN, text).hanging(2)]);
+        self.write(OutputKind::Note, &[StyledLine::of(YELLOW, "! ").shown(PLAIN, text).hanging(2)]);
     }
 
     /// Prints lines that stay.
-    pub(crate) fn write(&mut self, part: Part, lines: &[Line]) {
+    pub(crate) fn write(&mut self, part: OutputKind, lines: &[StyledLine]) {
         if lines.is_empty() {
             return;
         }
         let mut text = self.erasing();
         // Different kinds of output are separated by a blank line.
-        let apart = self.last != Part::Nothing && (self.last != part || part == Part::Words || part == Part::Question);
+        let apart = self.last != OutputKind::Nothing
+            && (self.last != part || part == OutputKind::Words || part == OutputKind::Question);
         if apart {
             text.push('\n');
         }
@@ -334,7 +335,7 @@ impl Screen {
         }
     }
 
-    fn ended(&self, line: &Line) -> String {
+    fn ended(&self, line: &StyledLine) -> String {
         format!("{}\n", if self.has_colours { line.styled() } else { line.plain() })
     }
 
@@ -347,20 +348,20 @@ impl Screen {
         let spinner = SPINNER[self.frame % SPINNER.len()];
         let mut lines = self.steps.live(&self.look(), spinner);
         if self.stopping {
-            lines.push(Line::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.chat.stopping));
+            lines.push(StyledLine::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.chat.stopping));
         } else if self.thinking && !self.writing.trim().is_empty() {
             let width = columns.saturating_sub(6).clamp(10, WIDEST);
             let end = self.writing.ceil_char_boundary(self.writing.len().saturating_sub(WRITTEN_END));
-            let written: Vec<Line> =
+            let written: Vec<StyledLine> =
                 paragraphs(DIM, &self.writing[end..], "   ").iter().flat_map(|line| line.wrap(width)).collect();
             lines.extend_from_slice(&written[written.len().saturating_sub(WRITTEN_LINES)..]);
         } else if self.thinking {
-            lines.push(Line::of(DIM, format!("   {spinner} {}", self.phrases.chat.thinking)));
+            lines.push(StyledLine::of(DIM, format!("   {spinner} {}", self.phrases.chat.thinking)));
         }
         let most = rows.saturating_sub(3).max(1);
         let lines = &lines[lines.len().saturating_sub(most)..];
         let mut text = self.erasing();
-        if !lines.is_empty() && self.last != Part::Steps {
+        if !lines.is_empty() && self.last != OutputKind::Steps {
             text.push('\n');
             self.drawn = 1;
         }
@@ -397,11 +398,11 @@ impl Screen {
 }
 
 /// Why a turn ended without a result, and what to do; the steps are already printed.
-fn ending(reply: &Reply, phrases: &Words) -> Vec<Line> {
+fn ending(reply: &Reply, phrases: &Words) -> Vec<StyledLine> {
     let Some(how) = how_it_ended(reply, phrases.language) else { return Vec::new() };
     let mark = if reply.ends == TurnEnd::Degraded { RED } else { YELLOW };
-    let mut lines = vec![Line::of(mark, "! ").shown(PLAIN, &how.what).hanging(2)];
-    lines.extend(how.advice.map(|advice| Line::of(PLAIN, "  ").own(DIM, advice).hanging(2)));
+    let mut lines = vec![StyledLine::of(mark, "! ").shown(PLAIN, &how.what).hanging(2)];
+    lines.extend(how.advice.map(|advice| StyledLine::of(PLAIN, "  ").own(DIM, advice).hanging(2)));
     lines
 }
 

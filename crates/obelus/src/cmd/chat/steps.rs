@@ -11,7 +11,7 @@ use obelus_runtime::people::{StepLine, Titles};
 use obelus_runtime::sessions::StepView;
 
 use super::question::{style, styled};
-use super::text::{Line, PLAIN};
+use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::DIM;
 use asked::AskedSteps;
@@ -19,16 +19,16 @@ use asked::AskedSteps;
 const NUMBER: Style = AnsiColor::Cyan.on_default();
 
 /// The position of a call in the session: its step, and its index in the step.
-pub(crate) type Place = (u32, u32);
+pub(crate) type StepPlace = (u32, u32);
 
 /// The steps of a turn.
 #[derive(Default)]
-pub(crate) struct Steps {
-    shown: BTreeMap<Place, Shown>,
+pub(crate) struct TurnSteps {
+    shown: BTreeMap<StepPlace, StepState>,
     /// The results of calls, as text.
-    results: BTreeMap<Place, String>,
+    results: BTreeMap<StepPlace, String>,
     /// The names of running steps that get no line when they succeed.
-    quiet: BTreeMap<Place, String>,
+    quiet: BTreeMap<StepPlace, String>,
     /// The number of the next step.
     next: usize,
     /// The steps that a person is or was asked about.
@@ -37,7 +37,7 @@ pub(crate) struct Steps {
 
 /// The latest known state of a step.
 #[derive(Clone, Debug, PartialEq)]
-struct Shown {
+struct StepState {
     number: usize,
     tool: String,
     line: StepLine,
@@ -50,12 +50,12 @@ struct Shown {
 }
 
 /// A step, or the same step over many instances.
-struct Row<'a> {
-    first: Place,
-    of: Vec<(Place, &'a Shown)>,
+struct StepRow<'a> {
+    first: StepPlace,
+    of: Vec<(StepPlace, &'a StepState)>,
 }
 
-impl Steps {
+impl TurnSteps {
     /// A turn begins: finished steps are removed, and waiting ones are printed again only when their status changes.
     pub(crate) fn begin(&mut self) {
         self.shown.retain(|_, step| !is_final(step.status));
@@ -88,7 +88,7 @@ impl Steps {
             if moved {
                 self.next += 1;
             }
-            let shown = Shown {
+            let shown = StepState {
                 number: if moved { self.next } else { known.map_or(0, |known| known.number) },
                 tool: report.call.tool_name().to_owned(),
                 line,
@@ -102,19 +102,19 @@ impl Steps {
     }
 
     /// Sets the result of a call.
-    pub(crate) fn brought(&mut self, place: Place, words: String) {
+    pub(crate) fn brought(&mut self, place: StepPlace, words: String) {
         self.results.insert(place, words);
     }
 
     /// The tool of a call.
-    pub(crate) fn tool(&self, place: Place) -> Option<&str> {
+    pub(crate) fn tool(&self, place: StepPlace) -> Option<&str> {
         self.shown.get(&place).map(|step| step.tool.as_str())
     }
 
     /// The lines of steps whose status changed since they were last printed; marks them as printed. Without `all`, only
     /// steps in a final status.
-    pub(crate) fn write(&mut self, all: bool, look: &StepContext<'_>) -> Vec<Line> {
-        let is_due = |step: &Shown| step.written != Some(step.status) && (all || is_final(step.status));
+    pub(crate) fn write(&mut self, all: bool, look: &StepContext<'_>) -> Vec<StyledLine> {
+        let is_due = |step: &StepState| step.written != Some(step.status) && (all || is_final(step.status));
         let mut lines = Vec::new();
         let mut written = Vec::new();
         for row in self.rows() {
@@ -135,37 +135,37 @@ impl Steps {
     }
 
     /// The steps that are not printed yet, one line each.
-    pub(crate) fn live(&self, look: &StepContext<'_>, spinner: &str) -> Vec<Line> {
-        let is_live = |row: &Row<'_>| row.of.iter().any(|(_, step)| step.written != Some(step.status));
+    pub(crate) fn live(&self, look: &StepContext<'_>, spinner: &str) -> Vec<StyledLine> {
+        let is_live = |row: &StepRow<'_>| row.of.iter().any(|(_, step)| step.written != Some(step.status));
         let rows = self.rows();
         let told = rows.iter().filter(|row| is_live(row)).flat_map(|row| self.lines(row, look, Some(spinner)));
-        let quiet = self.quiet.values().map(|title| Line::of(DIM, format!("   {spinner} ")).shown(DIM, title));
+        let quiet = self.quiet.values().map(|title| StyledLine::of(DIM, format!("   {spinner} ")).shown(DIM, title));
         told.chain(quiet).collect()
     }
 
     /// All steps of the turn.
-    pub(crate) fn all(&self, look: &StepContext<'_>) -> Vec<Line> {
+    pub(crate) fn all(&self, look: &StepContext<'_>) -> Vec<StyledLine> {
         self.rows().iter().flat_map(|row| self.lines(row, look, None)).collect()
     }
 
     /// The steps in order; those of one template form one row.
-    fn rows(&self) -> Vec<Row<'_>> {
-        let mut rows: Vec<Row<'_>> = Vec::new();
+    fn rows(&self) -> Vec<StepRow<'_>> {
+        let mut rows: Vec<StepRow<'_>> = Vec::new();
         for (place, step) in &self.shown {
-            let is_same = |row: &&mut Row<'_>| {
+            let is_same = |row: &&mut StepRow<'_>| {
                 let (first, other) = row.of[0];
                 first.0 == place.0 && other.tool == step.tool && other.instance.is_some() && step.instance.is_some()
             };
             match rows.iter_mut().find(is_same) {
                 Some(row) => row.of.push((*place, step)),
-                None => rows.push(Row { first: *place, of: vec![(*place, step)] }),
+                None => rows.push(StepRow { first: *place, of: vec![(*place, step)] }),
             }
         }
         rows.sort_by_key(|row| self.shown[&row.first].number);
         rows
     }
 
-    fn lines(&self, row: &Row<'_>, look: &StepContext<'_>, spinner: Option<&str>) -> Vec<Line> {
+    fn lines(&self, row: &StepRow<'_>, look: &StepContext<'_>, spinner: Option<&str>) -> Vec<StyledLine> {
         let (_, step) = row.of[0];
         let told = self.told(row.first, step);
         if row.of.len() > 1 {
@@ -176,7 +176,7 @@ impl Steps {
     }
 
     /// One line for a step of many instances, and one for each instance that did not succeed.
-    fn over_instances(&self, row: &Row<'_>, look: &StepContext<'_>, spinner: Option<&str>) -> Vec<Line> {
+    fn over_instances(&self, row: &StepRow<'_>, look: &StepContext<'_>, spinner: Option<&str>) -> Vec<StyledLine> {
         let (_, step) = row.of[0];
         let status = the_least(row.of.iter().map(|(_, step)| step.status));
         let done = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
@@ -197,13 +197,13 @@ impl Steps {
         for (place, step) in row.of.iter().filter(|(_, step)| is_amiss(step.status)) {
             let mut told = self.told(*place, step);
             told.headline = told.comment.take().or_else(|| step.instance.clone()).unwrap_or_default();
-            lines.push(Line::of(PLAIN, "     ").joined(styled(told.line())).hanging(7));
+            lines.push(StyledLine::of(PLAIN, "     ").joined(styled(told.line())).hanging(7));
         }
         lines
     }
 
     /// A step with its result as text, if there is one.
-    fn told(&self, place: Place, step: &Shown) -> StepLine {
+    fn told(&self, place: StepPlace, step: &StepState) -> StepLine {
         let mut told = step.line.clone();
         if let Some(result) = self.results.get(&place).filter(|_| step.status == CallStatus::Done) {
             told.outcome = Some(result.clone());
@@ -220,12 +220,12 @@ pub(crate) struct StepContext<'a> {
 }
 
 /// The number of a step, and its sign.
-fn head(number: usize, step: &StepLine, spinner: Option<&str>) -> Line {
+fn head(number: usize, step: &StepLine, spinner: Option<&str>) -> StyledLine {
     let (sign, colour) = match step.status {
         CallStatus::Running => (spinner.unwrap_or(step.sign()), NUMBER),
         _ => (step.sign(), style(step.tone())),
     };
-    Line::of(NUMBER, format!("{number:>2} ")).own(colour, sign).own(PLAIN, " ")
+    StyledLine::of(NUMBER, format!("{number:>2} ")).own(colour, sign).own(PLAIN, " ")
 }
 
 fn is_final(status: CallStatus) -> bool {

@@ -9,20 +9,20 @@ use anyhow::{Result, bail};
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::sent_by::SentBy;
-use obelus_kernel::session::{About, Decision, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
+use obelus_kernel::session::{About, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, StepLine, Titles, refused_in_words, terms_in_words};
 use obelus_runtime::sessions::{InboxId, NOT_DURABLE};
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::commands::Command;
+use super::commands::ChatCommand;
 use super::cost;
-use super::screen::{Part, Screen, Shared, Surface};
-use super::text::{Line, PLAIN, paragraphs};
+use super::screen::{OutputKind, Screen, SharedScreen, Surface};
+use super::text::{PLAIN, StyledLine, paragraphs};
+use super::work::{ChatWork, ChatWorkResult, do_work, tell};
 use super::{answers, question};
 use crate::cmd::people::{by_in_words, with_store};
-use crate::cmd::run::rested_or_paused;
 use crate::language::{Words, fill};
 use crate::output::{DIM, Exit};
 
@@ -36,7 +36,7 @@ const LOOKING: Duration = Duration::from_secs(5);
 pub(crate) struct Talk {
     pub(crate) handle: SessionHandle,
     events: Subscription,
-    pub(crate) screen: Shared,
+    pub(crate) screen: SharedScreen,
     pub(crate) phrases: &'static Words,
     /// The name of the agent.
     pub(crate) agent: String,
@@ -52,35 +52,6 @@ pub(crate) struct Talk {
     ended: Option<(TurnEnd, bool)>,
 }
 
-/// Work for the session.
-pub(crate) enum Work {
-    /// Resume unfinished work.
-    Resume,
-    /// A message of the user.
-    Say(String),
-    /// A person's decision.
-    Decide {
-        question: QuestionId,
-        decision: Decision,
-        /// The digest of what was shown.
-        digest: String,
-    },
-    /// An input that need not begin a turn.
-    Tell(Input),
-    /// The consequences of an input from elsewhere.
-    Watch(Arc<SessionEvent>),
-}
-
-/// The result of the work.
-pub(crate) enum WorkResult {
-    /// The turn rests.
-    Rested,
-    /// It was refused; the reason as text.
-    Refused(String),
-    /// The person broke off for the second time.
-    Left,
-}
-
 /// What happens in the session outside of a turn started here.
 pub(crate) enum News {
     /// Running work started a turn, which rests again.
@@ -90,12 +61,12 @@ pub(crate) enum News {
 }
 
 /// Listens to a session while the person types.
-pub(crate) struct Listener<'a> {
+pub(crate) struct SessionListener<'a> {
     events: &'a mut Subscription,
-    screen: &'a Shared,
+    screen: &'a SharedScreen,
 }
 
-impl Listener<'_> {
+impl SessionListener<'_> {
     /// Shows events until one needs the screen. It is cancel-safe.
     pub(crate) async fn news(&mut self) -> News {
         while let Some(event) = self.events.next().await {
@@ -178,27 +149,27 @@ impl Talk {
     }
 
     /// The listener, and the signals to break off and to end.
-    pub(crate) fn apart(&mut self) -> (Listener<'_>, &mut Signal, &mut Signal) {
-        (Listener { events: &mut self.events, screen: &self.screen }, &mut self.signals.0, &mut self.signals.1)
+    pub(crate) fn apart(&mut self) -> (SessionListener<'_>, &mut Signal, &mut Signal) {
+        (SessionListener { events: &mut self.events, screen: &self.screen }, &mut self.signals.0, &mut self.signals.1)
     }
 
     /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
-    pub(crate) async fn work(&mut self, work: Work) -> Result<WorkResult> {
+    pub(crate) async fn work(&mut self, work: ChatWork) -> Result<ChatWorkResult> {
         let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
         if let (Some(by), Some(session)) = (paused, self.session.clone()) {
             return self.note_while_paused(work, &by, &session).await;
         }
         let code = self.phrases.code;
-        let decided = if let Work::Decide { question, .. } = &work { Some(question.clone()) } else { None };
+        let decided = if let ChatWork::Decide { question, .. } = &work { Some(question.clone()) } else { None };
         let pages = self.handle.pictures();
         let look = self.handle.inspect(move |session| {
             let about = decided.and_then(|id| session.question(&id)).map(|question| question.about);
             (Titles::of(session.context(), code).with_pages(pages), about)
         });
         let (titles, about) = look.await?;
-        self.screen.lock().begin(titles, matches!(work, Work::Say(_)));
+        self.screen.lock().begin(titles, matches!(work, ChatWork::Say(_)));
         let mut rested = None;
-        if let Work::Watch(first) = &work {
+        if let ChatWork::Watch(first) = &work {
             rested = show(&self.screen, first);
         }
         let Self { handle, events, signals, screen, .. } = self;
@@ -232,7 +203,7 @@ impl Talk {
         };
         let rested = self.catch_up().or(rested);
         let worked = self.worked(worked, about, rested.as_deref())?;
-        if matches!(worked, WorkResult::Rested) && rested.is_none() {
+        if matches!(worked, ChatWorkResult::Rested) && rested.is_none() {
             self.tell_paused().await?;
         }
         Ok(worked)
@@ -255,25 +226,25 @@ impl Talk {
         worked: Option<Result<(), Refused>>,
         about: Option<About>,
         rested: Option<&Reply>,
-    ) -> Result<WorkResult> {
+    ) -> Result<ChatWorkResult> {
         match worked {
             None => {
                 self.screen.lock().end(None);
-                Ok(WorkResult::Left)
+                Ok(ChatWorkResult::Left)
             }
             Some(Ok(())) => {
                 if let Some(reply) = rested {
                     self.ended = Some(end_of(reply));
                 }
                 self.screen.lock().end(rested);
-                Ok(WorkResult::Rested)
+                Ok(ChatWorkResult::Rested)
             }
             Some(Err(refused)) => {
                 self.screen.lock().end(None);
                 let words = refused_in_words(&refused, about, self.phrases.language);
                 match refused.code == NOT_DURABLE {
                     true => bail!("{words}"),
-                    false => Ok(WorkResult::Refused(words)),
+                    false => Ok(ChatWorkResult::Refused(words)),
                 }
             }
         }
@@ -293,46 +264,50 @@ impl Talk {
     }
 
     /// Changes the mode, and prints its meaning.
-    pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<WorkResult> {
-        let worked = self.work(Work::Tell(Input::Mode { mode })).await?;
+    pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<ChatWorkResult> {
+        let worked = self.work(ChatWork::Tell(Input::Mode { mode })).await?;
         let lines = self.mode_lines().await?;
-        self.screen.lock().write(Part::Note, &lines);
+        self.screen.lock().write(OutputKind::Note, &lines);
         Ok(worked)
     }
 
     /// Attaches a picture to the next message, and says so.
     pub(crate) async fn attach(&mut self, path: &std::path::Path) {
         match self.handle.attach(path).await {
-            Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.chat.picture_taken)]),
+            Ok(()) => {
+                self.screen.lock().write(OutputKind::Note, &[StyledLine::of(DIM, self.phrases.chat.picture_taken)]);
+            }
             Err(error) => self.screen.lock().complain(&crate::output::visible(&error.in_words(self.phrases.language))),
         }
     }
 
     /// The mode, and what it permits.
-    pub(crate) async fn mode_lines(&self) -> Result<Vec<Line>> {
+    pub(crate) async fn mode_lines(&self) -> Result<Vec<StyledLine>> {
         Ok(answers::mode(self.mode().await?, self.phrases))
     }
 
     /// The output of a command that changes nothing.
-    pub(crate) async fn shown(&self, command: &Command) -> Result<Vec<Line>> {
+    pub(crate) async fn shown(&self, command: &ChatCommand) -> Result<Vec<StyledLine>> {
         match command {
-            Command::Plan => self.plan().await,
-            Command::State => self.state().await,
-            Command::Inbox => self.inbox().await,
-            Command::Consents => self.consents().await,
-            Command::Cost => {
+            ChatCommand::Plan => self.plan().await,
+            ChatCommand::State => self.state().await,
+            ChatCommand::Inbox => self.inbox().await,
+            ChatCommand::Consents => self.consents().await,
+            ChatCommand::Cost => {
                 Ok(cost::lines(self.handle.inspect(obelus_kernel::session::Session::spent).await?, self.phrases))
             }
-            Command::Help => Ok(self.help()),
-            Command::Why(path) => self.why(path).await,
-            Command::Mode(_) => self.mode_lines().await,
-            Command::Approve(_) | Command::Deny(..) | Command::Revoke(_) | Command::Image(_) | Command::Quit => {
-                Ok(Vec::new())
-            }
+            ChatCommand::Help => Ok(self.help()),
+            ChatCommand::Why(path) => self.why(path).await,
+            ChatCommand::Mode(_) => self.mode_lines().await,
+            ChatCommand::Approve(_)
+            | ChatCommand::Deny(..)
+            | ChatCommand::Revoke(_)
+            | ChatCommand::Image(_)
+            | ChatCommand::Quit => Ok(Vec::new()),
         }
     }
 
-    async fn plan(&self) -> Result<Vec<Line>> {
+    async fn plan(&self) -> Result<Vec<StyledLine>> {
         let steps = self.screen.lock().plan();
         if !steps.is_empty() {
             return Ok(steps);
@@ -341,7 +316,7 @@ impl Talk {
         Ok(self.handle.inspect(move |session| answers::planned(session, &titles, phrases)).await?)
     }
 
-    async fn state(&self) -> Result<Vec<Line>> {
+    async fn state(&self) -> Result<Vec<StyledLine>> {
         let phrases = self.phrases;
         Ok(self.handle.inspect(move |session| answers::state(session, phrases)).await?)
     }
@@ -357,7 +332,7 @@ impl Talk {
     }
 
     /// The standing consents.
-    async fn consents(&self) -> Result<Vec<Line>> {
+    async fn consents(&self) -> Result<Vec<StyledLine>> {
         let phrases = self.phrases;
         Ok(self.handle.inspect(move |session| answers::consents(session, phrases)).await?)
     }
@@ -373,10 +348,10 @@ impl Talk {
     }
 
     /// The open questions, in full.
-    pub(crate) async fn inbox(&self) -> Result<Vec<Line>> {
+    pub(crate) async fn inbox(&self) -> Result<Vec<StyledLine>> {
         let open = self.open().await?;
         if open.is_empty() {
-            return Ok(vec![Line::of(DIM, self.phrases.chat.nothing_waits)]);
+            return Ok(vec![StyledLine::of(DIM, self.phrases.chat.nothing_waits)]);
         }
         let mut lines = Vec::new();
         for one in &open {
@@ -410,20 +385,20 @@ impl Talk {
         Ok(self.handle.inspect(move |session| EditForm::of(session, &question, language)).await?)
     }
 
-    fn help(&self) -> Vec<Line> {
+    fn help(&self) -> Vec<StyledLine> {
         let mut lines = answers::help(&answers::help_rows(self.phrases));
-        lines.push(Line::new());
-        lines.push(Line::of(PLAIN, "  ").own(DIM, self.phrases.chat.help_keys).hanging(2));
+        lines.push(StyledLine::new());
+        lines.push(StyledLine::of(PLAIN, "  ").own(DIM, self.phrases.chat.help_keys).hanging(2));
         lines
     }
 
-    async fn why(&self, path: &Path) -> Result<Vec<Line>> {
+    async fn why(&self, path: &Path) -> Result<Vec<StyledLine>> {
         let (path, titles, phrases) = (path.clone(), self.screen.lock().titles().clone(), self.phrases);
         Ok(self.handle.inspect(move |session| answers::why(session, &path, &titles, phrases)).await?)
     }
 
     /// The latest messages of both sides, for a person who comes back.
-    pub(crate) async fn latest_words(&self) -> Result<Vec<Line>> {
+    pub(crate) async fn latest_words(&self) -> Result<Vec<StyledLine>> {
         let look = self.handle.inspect(|session| {
             let texts = session.context().messages().iter().filter_map(|message| match message {
                 Message::Text(text) if matches!(text.role, Role::User | Role::Assistant) => {
@@ -440,17 +415,17 @@ impl Talk {
     }
 
     /// Gives an input to a paused session, which takes it but starts nothing, so there is no wait (DUR-11).
-    async fn note_while_paused(&mut self, work: Work, by: &str, session: &str) -> Result<WorkResult> {
-        if matches!(work, Work::Resume | Work::Watch(_)) {
-            return Ok(WorkResult::Rested);
+    async fn note_while_paused(&mut self, work: ChatWork, by: &str, session: &str) -> Result<ChatWorkResult> {
+        if matches!(work, ChatWork::Resume | ChatWork::Watch(_)) {
+            return Ok(ChatWorkResult::Rested);
         }
         match tell(&self.handle, work).await {
             Ok(()) => {
                 let named = with_store(session, self.store.as_deref());
                 self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), &named]));
-                Ok(WorkResult::Rested)
+                Ok(ChatWorkResult::Rested)
             }
-            Err(refused) => Ok(WorkResult::Refused(refused_in_words(&refused, None, self.phrases.language))),
+            Err(refused) => Ok(ChatWorkResult::Refused(refused_in_words(&refused, None, self.phrases.language))),
         }
     }
 
@@ -472,27 +447,10 @@ fn end_of(reply: &Reply) -> (TurnEnd, bool) {
 }
 
 /// Shows an event; returns the reply if the session has come to rest.
-fn show(screen: &Shared, event: &SessionEvent) -> Option<Box<Reply>> {
+fn show(screen: &SharedScreen, event: &SessionEvent) -> Option<Box<Reply>> {
     screen.lock().event(&event.body);
     match &event.body {
         EventBody::Rested { reply } => Some(reply.clone()),
         _ => None,
-    }
-}
-
-/// Gives the session its inputs, and waits until it rests or is paused.
-async fn do_work(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
-    tell(handle, work).await?;
-    rested_or_paused(handle).await.map(drop)
-}
-
-async fn tell(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
-    match work {
-        Work::Resume | Work::Watch(_) => Ok(()),
-        Work::Say(text) => handle.say(text).await,
-        Work::Decide { question, decision, digest } => {
-            handle.answer_as_shown(question, &digest, decision, SentBy::TERMINAL).await
-        }
-        Work::Tell(input) => handle.tell(input).await,
     }
 }

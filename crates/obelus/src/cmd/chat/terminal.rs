@@ -12,14 +12,15 @@ use obelus_kernel::session::{Decision, Question, QuestionId};
 use obelus_runtime::people::QuestionView;
 use obelus_runtime::{EventBody, system_clock};
 
-use super::approve::{Asked, Pressed, Typing};
-use super::commands::{Command, parse};
+use super::approve::{Pressed, ShownQuestion, Typing};
+use super::commands::{ChatCommand, parse};
 use super::editor::{Editor, LinePrompt, Typed};
 use super::keyboard::{QuietInput, TerminalClosed, closed, forget_typed, is_closed, read_key};
 use super::question;
-use super::screen::{Part, Surface};
-use super::talk::{News, Talk, Work, WorkResult};
-use super::text::{Line, PLAIN};
+use super::screen::{OutputKind, Surface};
+use super::talk::{News, Talk};
+use super::text::{PLAIN, StyledLine};
+use super::work::{ChatWork, ChatWorkResult};
 use crate::language::fill;
 use crate::output::Exit;
 
@@ -46,7 +47,7 @@ pub(crate) struct Terminal {
 }
 
 /// The result of asking a question.
-enum Answered {
+enum AskResult {
     /// The decision, and the digest of what was shown.
     Decided(Decision, String),
     Later,
@@ -82,7 +83,7 @@ impl Terminal {
 
     /// `first_input` was typed before there was a session.
     async fn until_left(mut self, first: Option<String>) -> Result<Exit> {
-        if let Some(exit) = self.work(Work::Resume).await? {
+        if let Some(exit) = self.work(ChatWork::Resume).await? {
             return Ok(exit);
         }
         if let Some(line) = first
@@ -113,19 +114,19 @@ impl Terminal {
 
     /// Works, and asks open questions, until the session waits for no person or the person leaves; returns whether they
     /// broke off.
-    pub(crate) async fn attend(mut self, work: Vec<Work>) -> Result<bool> {
+    pub(crate) async fn attend(mut self, work: Vec<ChatWork>) -> Result<bool> {
         match self.attend_to(work).await {
             Err(error) if error.is::<TerminalClosed>() || is_closed() => Ok(true),
             ended => ended,
         }
     }
 
-    async fn attend_to(&mut self, work: Vec<Work>) -> Result<bool> {
+    async fn attend_to(&mut self, work: Vec<ChatWork>) -> Result<bool> {
         for work in work {
             match self.talk.work(work).await? {
-                WorkResult::Rested => {}
-                WorkResult::Refused(words) => bail!("{words}"),
-                WorkResult::Left => return Ok(true),
+                ChatWorkResult::Rested => {}
+                ChatWorkResult::Refused(words) => bail!("{words}"),
+                ChatWorkResult::Left => return Ok(true),
             }
         }
         // A paused session acts on no answer: it is asked when it goes on.
@@ -164,24 +165,24 @@ impl Terminal {
             return Ok(None);
         }
         match parse(&line, self.talk.phrases) {
-            None => return self.work(Work::Say(line)).await,
+            None => return self.work(ChatWork::Say(line)).await,
             Some(Err(words)) => self.talk.screen.lock().complain(&words),
-            Some(Ok(Command::Quit)) => return Ok(Some(self.leave().await?)),
-            Some(Ok(Command::Approve(id))) => return self.decide(id, Decision::Approve { only: None }).await,
-            Some(Ok(Command::Deny(id, reason))) => {
+            Some(Ok(ChatCommand::Quit)) => return Ok(Some(self.leave().await?)),
+            Some(Ok(ChatCommand::Approve(id))) => return self.decide(id, Decision::Approve { only: None }).await,
+            Some(Ok(ChatCommand::Deny(id, reason))) => {
                 let reason = reason.unwrap_or_else(|| self.talk.phrases.ask.no_reason.to_owned());
                 return self.decide(id, Decision::Deny { reason }).await;
             }
-            Some(Ok(Command::Inbox)) if !self.talk.open().await?.is_empty() => self.put_off.clear(),
-            Some(Ok(Command::Mode(Some(mode)))) => {
+            Some(Ok(ChatCommand::Inbox)) if !self.talk.open().await?.is_empty() => self.put_off.clear(),
+            Some(Ok(ChatCommand::Mode(Some(mode)))) => {
                 let worked = self.talk.change_mode(mode).await?;
                 return Ok(self.after(worked));
             }
-            Some(Ok(Command::Image(path))) => self.talk.attach(&path).await,
-            Some(Ok(Command::Revoke(number))) => self.talk.revoke(number).await,
+            Some(Ok(ChatCommand::Image(path))) => self.talk.attach(&path).await,
+            Some(Ok(ChatCommand::Revoke(number))) => self.talk.revoke(number).await,
             Some(Ok(command)) => {
                 let shown = self.talk.shown(&command).await?;
-                self.talk.screen.lock().write(Part::Note, &shown);
+                self.talk.screen.lock().write(OutputKind::Note, &shown);
             }
         }
         Ok(None)
@@ -194,25 +195,25 @@ impl Terminal {
             self.talk.screen.lock().complain(&words);
             return Ok(None);
         };
-        let words = Asked::new(&question, self.talk.phrases).confirmed(&decision);
+        let words = ShownQuestion::new(&question, self.talk.phrases).confirmed(&decision);
         self.talk.screen.lock().will_confirm(words);
         let digest = self.shown.get(&question.id).cloned().unwrap_or_else(|| question.digest());
-        self.work(Work::Decide { question: question.id, decision, digest }).await
+        self.work(ChatWork::Decide { question: question.id, decision, digest }).await
     }
 
-    async fn work(&mut self, work: Work) -> Result<Option<Exit>> {
+    async fn work(&mut self, work: ChatWork) -> Result<Option<Exit>> {
         let worked = self.talk.work(work).await?;
         Ok(self.after(worked))
     }
 
-    fn after(&mut self, worked: WorkResult) -> Option<Exit> {
+    fn after(&mut self, worked: ChatWorkResult) -> Option<Exit> {
         match worked {
-            WorkResult::Rested => None,
-            WorkResult::Refused(words) => {
+            ChatWorkResult::Rested => None,
+            ChatWorkResult::Refused(words) => {
                 self.talk.screen.lock().complain(&words);
                 None
             }
-            WorkResult::Left => Some(Exit::Interrupted),
+            ChatWorkResult::Left => Some(Exit::Interrupted),
         }
     }
 
@@ -226,21 +227,21 @@ impl Terminal {
             self.talk.settle().await?;
             let Some(asked) = self.talk.open().await?.into_iter().find(|open| open.id == due.id) else { continue };
             let next = match self.ask(&asked).await? {
-                Answered::Decided(decision, digest) => {
+                AskResult::Decided(decision, digest) => {
                     let offers = self.talk.offers(&asked.id).await?;
-                    let words = Asked::new(&asked, self.talk.phrases).with_offers(offers).confirmed(&decision);
+                    let words = ShownQuestion::new(&asked, self.talk.phrases).with_offers(offers).confirmed(&decision);
                     self.talk.screen.lock().will_confirm(words);
-                    self.work(Work::Decide { question: asked.id.clone(), decision, digest }).await?
+                    self.work(ChatWork::Decide { question: asked.id.clone(), decision, digest }).await?
                 }
-                Answered::Later => {
+                AskResult::Later => {
                     self.put_off.insert(asked.id.clone());
                     let words = self.talk.put_off(&asked.id);
                     self.talk.screen.lock().note(&words);
                     None
                 }
-                Answered::Overtaken => self.take_in().await?,
-                Answered::Leave => Some(self.leave().await?),
-                Answered::Ended => Some(Exit::Interrupted),
+                AskResult::Overtaken => self.take_in().await?,
+                AskResult::Leave => Some(self.leave().await?),
+                AskResult::Ended => Some(Exit::Interrupted),
             };
             if let Some(exit) = next {
                 return Ok(Some(exit));
@@ -248,8 +249,8 @@ impl Terminal {
         }
     }
 
-    fn overtaken(&self) -> Answered {
-        if self.is_told_to_end { Answered::Ended } else { Answered::Overtaken }
+    fn overtaken(&self) -> AskResult {
+        if self.is_told_to_end { AskResult::Ended } else { AskResult::Overtaken }
     }
 
     /// Handles what came while the person was typing: an input from elsewhere, or an expiry.
@@ -260,21 +261,21 @@ impl Terminal {
                 if !matches!(event.body, EventBody::Happened { .. }) {
                     self.talk.screen.lock().note(self.talk.phrases.chat.told_elsewhere);
                 }
-                self.work(Work::Watch(event)).await
+                self.work(ChatWork::Watch(event)).await
             }
             Some(News::Rested(reply)) => {
                 self.talk.rested(&reply);
                 Ok(None)
             }
             // Questions have expired, or are about to.
-            None => self.work(Work::Resume).await,
+            None => self.work(ChatWork::Resume).await,
         }
     }
 
     /// Asks one question until it is decided or postponed.
-    async fn ask(&mut self, question: &Question) -> Result<Answered> {
+    async fn ask(&mut self, question: &Question) -> Result<AskResult> {
         let view = self.talk.view(question).await?;
-        let asked = Asked::new(question, self.talk.phrases).with_offers(self.talk.offers(&question.id).await?);
+        let asked = ShownQuestion::new(question, self.talk.phrases).with_offers(self.talk.offers(&question.id).await?);
         let asked = asked.with_details(view.has_details()).with_result_needed(!view.result_read_by.is_empty());
         // Keys typed before the question was shown are not an answer to it.
         forget_typed();
@@ -283,25 +284,25 @@ impl Terminal {
         loop {
             let Some((key, more)) = self.key().await? else { return Ok(self.overtaken()) };
             match asked.key(key, &more) {
-                Pressed::Decided(decision) => return Ok(Answered::Decided(decision, view.digest)),
+                Pressed::Decided(decision) => return Ok(AskResult::Decided(decision, view.digest)),
                 Pressed::Details => self.show(&view, &asked, true),
                 Pressed::Edit => match self.edit(question).await? {
                     Some(answered) => return Ok(answered),
                     None => self.show(&view, &asked, false),
                 },
-                Pressed::Later => return Ok(Answered::Later),
-                Pressed::Leave => return Ok(Answered::Leave),
+                Pressed::Later => return Ok(AskResult::Later),
+                Pressed::Leave => return Ok(AskResult::Leave),
                 // A run has nothing else to continue with.
                 Pressed::BreakOff if self.talk.surface == Surface::Stderr || self.breaks_off_again() => {
-                    return Ok(Answered::Ended);
+                    return Ok(AskResult::Ended);
                 }
-                Pressed::BreakOff => return Ok(Answered::Later),
+                Pressed::BreakOff => return Ok(AskResult::Later),
                 Pressed::Nothing(words) => self.talk.screen.lock().complain(&words),
                 Pressed::Type(typing) => match self.type_answer(&asked, typing, &view.digest).await? {
                     Some(answered) => return Ok(answered),
                     None => {
                         let line = asked.key_line();
-                        self.talk.screen.lock().write(Part::Note, &[line]);
+                        self.talk.screen.lock().write(OutputKind::Note, &[line]);
                     }
                 },
             }
@@ -310,14 +311,19 @@ impl Terminal {
     }
 
     /// Shows a question, and the keys that answer it.
-    fn show(&self, view: &QuestionView, asked: &Asked<'_>, with_details: bool) {
+    fn show(&self, view: &QuestionView, asked: &ShownQuestion<'_>, with_details: bool) {
         let mut lines = question::lines(view, with_details);
         lines.push(asked.key_line());
-        self.talk.screen.lock().write(Part::Question, &lines);
+        self.talk.screen.lock().write(OutputKind::Question, &lines);
     }
 
     /// Reads a line for an answer until it is valid; `None` if the person gives up.
-    async fn type_answer(&mut self, asked: &Asked<'_>, typing: Typing, digest: &str) -> Result<Option<Answered>> {
+    async fn type_answer(
+        &mut self,
+        asked: &ShownQuestion<'_>,
+        typing: Typing,
+        digest: &str,
+    ) -> Result<Option<AskResult>> {
         let ask = &self.talk.phrases.ask;
         let (label, mut begin) = match &typing {
             Typing::Reason => (ask.reason, String::new()),
@@ -327,19 +333,19 @@ impl Terminal {
             Typing::Result => (ask.result, String::new()),
         };
         if typing == Typing::Consent {
-            let mut lines = vec![Line::of(PLAIN, ask.consents)];
+            let mut lines = vec![StyledLine::of(PLAIN, ask.consents)];
             lines.extend(asked.offer_lines());
-            self.talk.screen.lock().write(Part::Note, &lines);
+            self.talk.screen.lock().write(OutputKind::Note, &lines);
         }
         loop {
             let line = match self.read_answer(label, &begin).await? {
                 Typed::Line(line) => line,
                 Typed::Interrupted => return Ok(Some(self.overtaken())),
                 Typed::BreakOff => return Ok(None),
-                Typed::Leave => return Ok(Some(Answered::Leave)),
+                Typed::Leave => return Ok(Some(AskResult::Leave)),
             };
             match asked.typed(&typing, &line) {
-                Ok(Some(decision)) => return Ok(Some(Answered::Decided(decision, digest.to_owned()))),
+                Ok(Some(decision)) => return Ok(Some(AskResult::Decided(decision, digest.to_owned()))),
                 Ok(None) => {
                     self.talk.screen.lock().note(ask.nothing_edited);
                     return Ok(None);

@@ -1,6 +1,6 @@
 //! Styled lines, before they are printed.
 //!
-//! Text from outside is added by [`Line::shown`], which escapes characters that could control the terminal.
+//! Text from outside is added by [`StyledLine::shown`], which escapes characters that could control the terminal.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
@@ -9,7 +9,7 @@ use crate::output::visible;
 
 /// A line of text in pieces, each with its style.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct StyledLine {
     pieces: Vec<(Style, String)>,
     /// The indentation of continuation lines.
     hang: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Line {
 
 pub(crate) const PLAIN: Style = Style::new();
 
-impl Line {
+impl StyledLine {
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -43,12 +43,12 @@ impl Line {
     }
 
     /// Appends another line.
-    pub(crate) fn append(&mut self, other: Line) {
+    pub(crate) fn append(&mut self, other: StyledLine) {
         self.pieces.extend(other.pieces);
     }
 
     /// Appends another line.
-    pub(crate) fn followed_by(mut self, other: Line) -> Self {
+    pub(crate) fn followed_by(mut self, other: StyledLine) -> Self {
         self.append(other);
         self
     }
@@ -61,7 +61,7 @@ impl Line {
     }
 
     /// The line with the pieces of another after it.
-    pub(crate) fn joined(mut self, other: Line) -> Self {
+    pub(crate) fn joined(mut self, other: StyledLine) -> Self {
         self.pieces.extend(other.pieces);
         self
     }
@@ -103,12 +103,12 @@ impl Line {
     }
 
     /// The line cut to a width, with `…` at the end if something is missing.
-    pub(crate) fn cut(&self, columns: usize) -> Line {
+    pub(crate) fn cut(&self, columns: usize) -> StyledLine {
         if self.width() <= columns {
             return self.clone();
         }
         let mut left = columns.saturating_sub(1);
-        let mut cut = Line { pieces: Vec::new(), hang: self.hang };
+        let mut cut = StyledLine { pieces: Vec::new(), hang: self.hang };
         for (style, text) in &self.pieces {
             let mut kept = String::new();
             let mut is_whole = true;
@@ -130,9 +130,9 @@ impl Line {
     }
 
     /// The line wrapped at words to a width.
-    pub(crate) fn wrap(&self, columns: usize) -> Vec<Line> {
+    pub(crate) fn wrap(&self, columns: usize) -> Vec<StyledLine> {
         let columns = columns.max(self.hang + 10);
-        let mut lines = vec![Line::new()];
+        let mut lines = vec![StyledLine::new()];
         let mut used = 0;
         let mut is_bare = true;
         for (style, text) in &self.pieces {
@@ -140,12 +140,12 @@ impl Line {
                 let word = token.trim_end_matches(' ');
                 if used + word.width() > columns && !is_bare {
                     used = self.hang;
-                    lines.push(Line::of(PLAIN, " ".repeat(self.hang)));
+                    lines.push(StyledLine::of(PLAIN, " ".repeat(self.hang)));
                     is_bare = true;
                 }
                 for part in split(token, columns, self.hang, &mut used) {
                     if part.is_new_line {
-                        lines.push(Line::of(PLAIN, " ".repeat(self.hang)));
+                        lines.push(StyledLine::of(PLAIN, " ".repeat(self.hang)));
                     }
                     let line = lines.pop().unwrap_or_default();
                     lines.push(line.own(*style, part.text));
@@ -157,37 +157,37 @@ impl Line {
     }
 }
 
-struct Part<'a> {
+struct WordPart<'a> {
     is_new_line: bool,
     text: &'a str,
 }
 
 /// Splits a word that is longer than a line.
-fn split<'a>(token: &'a str, columns: usize, hang: usize, used: &mut usize) -> Vec<Part<'a>> {
+fn split<'a>(token: &'a str, columns: usize, hang: usize, used: &mut usize) -> Vec<WordPart<'a>> {
     if *used + token.trim_end().width() <= columns {
         *used += token.width();
-        return vec![Part { is_new_line: false, text: token }];
+        return vec![WordPart { is_new_line: false, text: token }];
     }
     let (mut parts, mut begin, mut is_new_line) = (Vec::new(), 0, false);
     for (at, c) in token.char_indices() {
         let width = c.to_string().width();
         if *used + width > columns {
-            parts.push(Part { is_new_line, text: &token[begin..at] });
+            parts.push(WordPart { is_new_line, text: &token[begin..at] });
             (begin, is_new_line, *used) = (at, true, hang);
         }
         *used += width;
     }
-    parts.push(Part { is_new_line, text: &token[begin..] });
+    parts.push(WordPart { is_new_line, text: &token[begin..] });
     parts
 }
 
 /// Text of several lines from outside, as lines.
-pub(crate) fn paragraphs(style: Style, text: &str, indent: &str) -> Vec<Line> {
+pub(crate) fn paragraphs(style: Style, text: &str, indent: &str) -> Vec<StyledLine> {
     let line = |line: &str| {
         let begin = line.len() - line.trim_start_matches(' ').len();
         let mark = ["- ", "* ", "• "].iter().any(|mark| line[begin..].starts_with(mark));
         let hang = indent.width() + begin + if mark { 2 } else { 0 };
-        Line::of(PLAIN, indent).shown(style, &line.replace('\t', "    ")).hanging(hang)
+        StyledLine::of(PLAIN, indent).shown(style, &line.replace('\t', "    ")).hanging(hang)
     };
     text.trim_end().lines().map(line).collect()
 }
@@ -197,35 +197,35 @@ mod tests {
     use super::*;
     use crate::output::BOLD;
 
-    fn plain(lines: &[Line]) -> Vec<String> {
+    fn plain(lines: &[StyledLine]) -> Vec<String> {
         lines.iter().map(|line| line.plain().trim_end().to_owned()).collect()
     }
 
     #[test]
     fn a_line_is_wrapped_between_words_with_an_indent() {
-        let line = Line::of(BOLD, "1. ").own(PLAIN, "Поставка окон на Ленина").hanging(3);
+        let line = StyledLine::of(BOLD, "1. ").own(PLAIN, "Поставка окон на Ленина").hanging(3);
         assert_eq!(plain(&line.wrap(15)), ["1. Поставка", "   окон на", "   Ленина"]);
         assert_eq!(plain(&line.wrap(80)), ["1. Поставка окон на Ленина"]);
     }
 
     #[test]
     fn a_word_longer_than_a_line_is_wrapped() {
-        let lines = Line::of(PLAIN, "x".repeat(25)).wrap(10);
+        let lines = StyledLine::of(PLAIN, "x".repeat(25)).wrap(10);
         assert_eq!(plain(&lines), ["x".repeat(10), "x".repeat(10), "x".repeat(5)]);
         assert!(lines.iter().all(|line| line.width() <= 10));
     }
 
     #[test]
     fn a_cut_text_has_a_note() {
-        let line = Line::of(BOLD, "один ").own(PLAIN, "два три");
+        let line = StyledLine::of(BOLD, "один ").own(PLAIN, "два три");
         assert_eq!(line.cut(8).plain(), "один дв…");
         assert_eq!(line.cut(12).plain(), "один два три");
-        assert_eq!(Line::of(PLAIN, "日本語").cut(4).width(), 3);
+        assert_eq!(StyledLine::of(PLAIN, "日本語").cut(4).width(), 3);
     }
 
     #[test]
     fn outside_text_stays_on_its_line_without_control_characters() {
-        let line = Line::new().shown(PLAIN, "a\nb\u{1b}[2J\u{202e}");
+        let line = StyledLine::new().shown(PLAIN, "a\nb\u{1b}[2J\u{202e}");
         assert_eq!(line.plain(), "a b\\u{1b}[2J\\u{202e}");
         let lines = paragraphs(PLAIN, "one\n  - two\u{7}\n", "  ");
         assert_eq!(plain(&lines), ["  one", "    - two\\u{7}"]);

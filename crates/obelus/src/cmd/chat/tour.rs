@@ -4,9 +4,10 @@ use anyhow::{Result, bail};
 use obelus_kernel::session::Decision;
 
 use super::lines::tell_questions;
-use super::screen::Part;
-use super::talk::{Talk, Work, WorkResult};
-use super::text::{Line, PLAIN};
+use super::screen::OutputKind;
+use super::talk::Talk;
+use super::text::{PLAIN, StyledLine};
+use super::work::{ChatWork, ChatWorkResult};
 use crate::language::fill;
 use crate::output::{BOLD, DIM};
 
@@ -28,12 +29,12 @@ pub(super) async fn play(talk: &mut Talk, moves: &[TourStep]) -> Result<()> {
     for step in moves {
         let worked = match step {
             TourStep::Tell(words) => {
-                talk.screen.lock().write(Part::Note, &[Line::of(DIM, *words)]);
+                talk.screen.lock().write(OutputKind::Note, &[StyledLine::of(DIM, *words)]);
                 continue;
             }
             TourStep::Say(words) => {
-                talk.screen.lock().write(Part::Note, &[you(talk).own(PLAIN, *words)]);
-                let worked = talk.work(Work::Say((*words).to_owned())).await?;
+                talk.screen.lock().write(OutputKind::Note, &[you(talk).own(PLAIN, *words)]);
+                let worked = talk.work(ChatWork::Say((*words).to_owned())).await?;
                 tell_questions(talk, &mut told).await?;
                 worked
             }
@@ -44,9 +45,9 @@ pub(super) async fn play(talk: &mut Talk, moves: &[TourStep]) -> Result<()> {
             }
         };
         match worked {
-            WorkResult::Rested => {}
-            WorkResult::Refused(words) => bail!("{}", fill(talk.phrases.tour.stuck, &[&words])),
-            WorkResult::Left => bail!("{}", talk.phrases.tour.broken_off),
+            ChatWorkResult::Rested => {}
+            ChatWorkResult::Refused(words) => bail!("{}", fill(talk.phrases.tour.stuck, &[&words])),
+            ChatWorkResult::Left => bail!("{}", talk.phrases.tour.broken_off),
         }
     }
     talk.handle.finished().await?;
@@ -54,25 +55,25 @@ pub(super) async fn play(talk: &mut Talk, moves: &[TourStep]) -> Result<()> {
     Ok(())
 }
 
-fn you(talk: &Talk) -> Line {
-    Line::of(BOLD, format!("{}: ", talk.phrases.story.you))
+fn you(talk: &Talk) -> StyledLine {
+    StyledLine::of(BOLD, format!("{}: ", talk.phrases.story.you))
 }
 
 /// Answers all open questions.
-async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<WorkResult> {
+async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<ChatWorkResult> {
     let line = you(talk).own(PLAIN, shown.to_owned()).own(DIM, talk.phrases.running.by_the_tour);
-    talk.screen.lock().write(Part::Note, &[line]);
+    talk.screen.lock().write(OutputKind::Note, &[line]);
     let open = talk.open().await?;
     if open.is_empty() {
         bail!("{}", fill(talk.phrases.tour.stuck, &[talk.phrases.tour.nothing_waits]));
     }
     for question in open {
         let (digest, decision) = (question.digest(), decision.clone());
-        if let other @ (WorkResult::Refused(_) | WorkResult::Left) =
-            talk.work(Work::Decide { question: question.id, decision, digest }).await?
+        if let other @ (ChatWorkResult::Refused(_) | ChatWorkResult::Left) =
+            talk.work(ChatWork::Decide { question: question.id, decision, digest }).await?
         {
             return Ok(other);
         }
     }
-    Ok(WorkResult::Rested)
+    Ok(ChatWorkResult::Rested)
 }

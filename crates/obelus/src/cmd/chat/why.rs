@@ -6,7 +6,7 @@ use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::{Evidence, GroundingRule, ValueWrite, Why, Writer};
 use serde_json::Value;
 
-use super::text::{Line, PLAIN};
+use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM, YELLOW};
 use obelus_runtime::people::Titles;
@@ -16,7 +16,7 @@ const MOST: usize = 160;
 
 /// The chain of writes behind a value, one line each; earlier writes are indented further. With `has_places` each
 /// names its message and path.
-pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Words, has_places: bool) -> Vec<Line> {
+pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Words, has_places: bool) -> Vec<StyledLine> {
     let mut writer = ProvenanceLines { titles, phrases, has_places, lines: Vec::new() };
     writer.place(why, 0, "");
     writer.lines
@@ -26,11 +26,11 @@ struct ProvenanceLines<'a> {
     titles: &'a Titles,
     phrases: &'a Words,
     has_places: bool,
-    lines: Vec<Line>,
+    lines: Vec<StyledLine>,
 }
 
 impl ProvenanceLines<'_> {
-    fn push(&mut self, depth: usize, line: Line) {
+    fn push(&mut self, depth: usize, line: StyledLine) {
         let indent = "  ".repeat(depth);
         self.lines.push(line.hanging(2).indented(&indent));
     }
@@ -38,7 +38,7 @@ impl ProvenanceLines<'_> {
     /// The value at a path, and its writers.
     fn place(&mut self, why: &Why, depth: usize, before: &str) {
         let words = &self.phrases.because;
-        let mut line = Line::of(PLAIN, before).shown(BOLD, &why.what);
+        let mut line = StyledLine::of(PLAIN, before).shown(BOLD, &why.what);
         if let Some(value) = &why.value {
             line = line.own(PLAIN, ": ").shown(PLAIN, &cut(value));
         }
@@ -59,7 +59,7 @@ impl ProvenanceLines<'_> {
             } else {
                 fill(words.earlier, &[&why.left_out.to_string()])
             };
-            self.push(depth + 1, Line::of(DIM, more));
+            self.push(depth + 1, StyledLine::of(DIM, more));
         }
     }
 
@@ -93,11 +93,11 @@ impl ProvenanceLines<'_> {
             one.consent.map(|number| format!("  {}", fill(words.by_consent, &[&ConsentId(number).to_string()])));
         let place = self.has_places.then(|| fill(words.written, &[&one.message.to_string(), &one.to]));
         let place = place.map(|place| format!("  {place}")).unwrap_or_default();
-        let line = Line::of(DIM, "← ").shown(PLAIN, &by).shown(DIM, &place).shown(DIM, &date);
+        let line = StyledLine::of(DIM, "← ").shown(PLAIN, &by).shown(DIM, &place).shown(DIM, &date);
         self.push(depth, line.shown(DIM, &consent.unwrap_or_default()));
         for given in &one.params {
             let label = tool.and_then(|tool| self.titles.param(tool, &given.name));
-            let line = Line::new().shown(PLAIN, &label.unwrap_or_else(|| given.name.clone()));
+            let line = StyledLine::new().shown(PLAIN, &label.unwrap_or_else(|| given.name.clone()));
             let line = line.own(PLAIN, ": ").shown(PLAIN, &cut(&given.value));
             let after: Vec<String> =
                 one.decided_after(given).into_iter().map(|name| format!("«{}»", self.titles.tool(name))).collect();
@@ -149,7 +149,8 @@ mod tests {
         ]));
         let context = context.expect("a context");
         let why = obelus_kernel::policy::why(&context, &Expr::parse("†state.x").expect("a path"), None, None);
-        let told: Vec<String> = lines(&why, &titles(), words_of(Some("ru")), false).iter().map(Line::plain).collect();
+        let told: Vec<String> =
+            lines(&why, &titles(), words_of(Some("ru")), false).iter().map(StyledLine::plain).collect();
         assert_eq!(
             told,
             [
@@ -162,6 +163,9 @@ mod tests {
         );
         let nothing = obelus_kernel::policy::why(&context, &Expr::parse("†error.y").expect("a path"), None, None);
         let told = lines(&nothing, &titles(), words_of(Some("ru")), false);
-        assert_eq!(told.iter().map(Line::plain).collect::<Vec<_>>(), ["†error.y: сюда никто ничего не записывал"]);
+        assert_eq!(
+            told.iter().map(StyledLine::plain).collect::<Vec<_>>(),
+            ["†error.y: сюда никто ничего не записывал"]
+        );
     }
 }

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::copy::SessionCopy;
 use super::talk::Remote;
 use super::text;
-use crate::cmd::chat::commands::{Command, parse};
-use crate::cmd::chat::{Line, answers, cost};
+use crate::cmd::chat::commands::{ChatCommand, parse};
+use crate::cmd::chat::{StyledLine, answers, cost};
 use crate::cmd::sessions::inspect;
 use crate::language::fill;
 use crate::output::{self, Exit};
@@ -45,17 +45,17 @@ impl Remote<'_> {
         }
     }
 
-    async fn run(&mut self, command: Command) -> Result<Option<Exit>> {
+    async fn run(&mut self, command: ChatCommand) -> Result<Option<Exit>> {
         let serving = &self.phrases.serving;
         match command {
-            Command::Quit => self.is_over = true,
-            Command::Inbox => return self.ask_open().await.map(Some),
-            Command::Approve(_) if !self.is_terminal => {
+            ChatCommand::Quit => self.is_over = true,
+            ChatCommand::Inbox => return self.ask_open().await.map(Some),
+            ChatCommand::Approve(_) if !self.is_terminal => {
                 output::warning(&fill(self.phrases.errors.needs_terminal, &["/approve"]));
             }
             // It is shown, and approved by the answer to what is shown.
-            Command::Approve(id) => return self.ask(vec![self.question_id(&id)]).await.map(Some),
-            Command::Deny(id, reason) => {
+            ChatCommand::Approve(id) => return self.ask(vec![self.question_id(&id)]).await.map(Some),
+            ChatCommand::Deny(id, reason) => {
                 let reason = reason.unwrap_or_else(|| self.phrases.ask.no_reason.to_owned());
                 let path = self.question_path(&self.question_id(&id));
                 let denied = json!({"decision": "deny", "reason": reason});
@@ -63,15 +63,15 @@ impl Remote<'_> {
                 let turn = self.follow(text(&taken, "event")).await?;
                 return self.came_to(&turn).await.map(Some);
             }
-            Command::Revoke(number) => {
+            ChatCommand::Revoke(number) => {
                 self.client.delete(&self.path(&format!("/consents/c{number}"))).await?;
                 output::note(&fill(self.phrases.chat.revoked, &[&ConsentId(number).to_string()]));
             }
-            Command::Mode(Some(mode)) => {
+            ChatCommand::Mode(Some(mode)) => {
                 output::warning(&fill(serving.remote_mode, &[self.client.address(), mode.name()]));
             }
-            Command::Image(_) => output::warning(serving.remote_image),
-            Command::Help => {
+            ChatCommand::Image(_) => output::warning(serving.remote_image),
+            ChatCommand::Help => {
                 let rows = answers::help_rows(self.phrases).into_iter().filter(|row| !row.starts_with("/image"));
                 let rows: Vec<&str> = rows.chain([serving.remote_stop]).collect();
                 show(&answers::help(&rows));
@@ -86,16 +86,16 @@ impl Remote<'_> {
     }
 
     /// The answer to a command that only reads.
-    fn answer(&self, command: &Command, session: &Session) -> Vec<Line> {
+    fn answer(&self, command: &ChatCommand, session: &Session) -> Vec<StyledLine> {
         let phrases = self.phrases;
         let titles = Titles::of(session.context(), phrases.code);
         match command {
-            Command::Plan => answers::plan(session, &titles, phrases),
-            Command::State => answers::state(session, phrases),
-            Command::Consents => answers::consents(session, phrases),
-            Command::Cost => cost::lines(session.spent(), phrases),
-            Command::Why(path) => answers::why(session, path, &titles, phrases),
-            Command::Mode(_) => answers::mode(session.settings().mode, phrases),
+            ChatCommand::Plan => answers::plan(session, &titles, phrases),
+            ChatCommand::State => answers::state(session, phrases),
+            ChatCommand::Consents => answers::consents(session, phrases),
+            ChatCommand::Cost => cost::lines(session.spent(), phrases),
+            ChatCommand::Why(path) => answers::why(session, path, &titles, phrases),
+            ChatCommand::Mode(_) => answers::mode(session.settings().mode, phrases),
             _ => Vec::new(),
         }
     }
@@ -106,6 +106,6 @@ impl Remote<'_> {
     }
 }
 
-fn show(lines: &[Line]) {
+fn show(lines: &[StyledLine]) {
     lines.iter().for_each(|line| output::answer(&line.styled()));
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{exit_of_output, language, rested, steps_that_read_it, tell_step, text};
-use crate::cli::{Chat, Mode};
+use crate::cli::{ChatArgs, ModeArg};
 use crate::cmd::people::value_said;
 use crate::language::{chosen, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
@@ -27,7 +27,7 @@ pub(super) struct Remote<'a> {
     pub(super) phrases: &'static crate::language::Words,
 }
 
-pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
+pub(super) async fn converse(client: &Client, args: &ChatArgs) -> Result<Exit> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let phrases = words_of(None);
     let mut remote =
@@ -59,7 +59,7 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
 }
 
 /// The named session, if it exists.
-async fn known(client: &Client, args: &Chat) -> Result<Option<String>> {
+async fn known(client: &Client, args: &ChatArgs) -> Result<Option<String>> {
     let Some(id) = &args.how.session else { return Ok(None) };
     match client.get(&format!("/api/v1/sessions/{}", encoded(id))).await {
         Err(ClientError::Refused { status: 404, .. }) => Ok(None),
@@ -68,7 +68,7 @@ async fn known(client: &Client, args: &Chat) -> Result<Option<String>> {
 }
 
 /// Creates a session, in the language of the first message unless another is named.
-async fn create(client: &Client, args: &Chat, first: Option<&str>) -> Result<String> {
+async fn create(client: &Client, args: &ChatArgs, first: Option<&str>) -> Result<String> {
     let message = first.filter(|line| !line.starts_with('/'));
     let language = wanted(message).unwrap_or_else(|| language().code());
     let mut new = json!({"agent": args.agent.as_deref().unwrap_or("crm"), "lang": language});
@@ -77,9 +77,9 @@ async fn create(client: &Client, args: &Chat, first: Option<&str>) -> Result<Str
     }
     if let Some(mode) = args.how.mode {
         new["mode"] = match mode {
-            Mode::Shadow => "shadow",
-            Mode::Canary => "canary",
-            Mode::Full => "full",
+            ModeArg::Shadow => "shadow",
+            ModeArg::Canary => "canary",
+            ModeArg::Full => "full",
         }
         .into();
     }

@@ -10,10 +10,10 @@ use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::super::chat::{Work, attend};
-use super::super::holder::Holder;
+use super::super::chat::{ChatWork, attend};
+use super::super::holder::GuestServer;
 use super::super::people::{Narrator, RunningCalls, by_in_words, with_store};
-use super::Shown;
+use super::ShowOptions;
 use crate::command_error::Declined;
 use crate::language::{fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
@@ -57,11 +57,11 @@ impl Begin {
 }
 
 /// Runs a session until it rests, and prints the result. A stored session can be answered from elsewhere meanwhile.
-pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Result<Exit> {
+pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: ShowOptions) -> Result<Exit> {
     let SessionRun { host, handle, folder } = stage;
     let has_people = shown.has_people();
     let session = folder.as_ref().map(|_| handle.id().to_owned());
-    let served = folder.and_then(|folder| match Holder::open(host.clone(), &folder) {
+    let served = folder.and_then(|folder| match GuestServer::open(host.clone(), &folder) {
         Ok(holder) => {
             let (over, is_over) = tokio::sync::oneshot::channel();
             Some((over, tokio::spawn(holder.serve(is_over))))
@@ -114,9 +114,9 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Resul
 async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Option<(Reply, bool)>> {
     let handle = watch.handle.clone();
     let begun = match begin {
-        Begin::With(input) if has_people => return attended(watch, vec![Work::Tell(input)]).await,
+        Begin::With(input) if has_people => return attended(watch, vec![ChatWork::Tell(input)]).await,
         Begin::GoingOn(then) if has_people => {
-            return attended(watch, [Work::Resume].into_iter().chain(then.map(Work::Tell)).collect()).await;
+            return attended(watch, [ChatWork::Resume].into_iter().chain(then.map(ChatWork::Tell)).collect()).await;
         }
         Begin::With(input) => watch.tell(input).await?,
         Begin::Resumed(input) => {
@@ -145,7 +145,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Opti
 }
 
 /// The same with a person at the terminal, who sees the steps and answers there.
-async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<Option<(Reply, bool)>> {
+async fn attended(watch: &mut Watch, work: Vec<ChatWork>) -> Result<Option<(Reply, bool)>> {
     let handle = watch.handle.clone();
     let phrases = watch.look.phrases;
     let is_interrupted = attend(&handle, watch.session.clone(), watch.shown.store.clone(), phrases, work).await?;
@@ -187,7 +187,7 @@ async fn is_paused(handle: &SessionHandle) -> Result<bool, Refused> {
 }
 
 /// Says who paused a session, how it goes on, and whether it took an input meanwhile.
-pub(crate) async fn tell_paused(handle: &SessionHandle, is_taken: bool, shown: &Shown) -> Result<Exit> {
+pub(crate) async fn tell_paused(handle: &SessionHandle, is_taken: bool, shown: &ShowOptions) -> Result<Exit> {
     let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
     let (by, phrases) = handle.inspect(look).await?;
     let (by, id) = (by.unwrap_or_default(), visible(handle.id()));
@@ -219,7 +219,7 @@ struct Watch {
     begun: RunningCalls,
     handle: SessionHandle,
     events: Subscription,
-    shown: Shown,
+    shown: ShowOptions,
     /// The name under which it is stored, if it is.
     session: Option<String>,
     /// The question that the command answers. Opening the session may ask it first.
@@ -230,7 +230,7 @@ struct Watch {
 }
 
 impl Watch {
-    async fn new(handle: SessionHandle, shown: Shown, session: Option<String>, begin: &Begin) -> Result<Self> {
+    async fn new(handle: SessionHandle, shown: ShowOptions, session: Option<String>, begin: &Begin) -> Result<Self> {
         let decides = begin.decision().map(|(question, _)| question.clone());
         let words = match begin {
             Begin::With(Input::User { text }) | Begin::GoingOn(Some(Input::User { text })) => Some(text.clone()),

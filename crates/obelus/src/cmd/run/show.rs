@@ -16,14 +16,14 @@ use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
 /// How a session is shown.
 #[derive(Clone)]
-pub(crate) struct Shown {
+pub(crate) struct ShowOptions {
     pub(crate) as_json: bool,
     pub(crate) is_plan: bool,
     /// The folder of the store, if it was named: commands that answer a question must name it too.
     pub(crate) store: Option<PathBuf>,
 }
 
-impl Shown {
+impl ShowOptions {
     /// Whether there is a person to ask.
     pub(crate) fn has_people(&self) -> bool {
         !self.as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
@@ -132,7 +132,7 @@ fn document(session: &Session, reply: &Reply) -> Value {
     document
 }
 
-fn report(session: &Session, reply: &Reply, shown: &Shown, kept_as: Option<&str>) {
+fn report(session: &Session, reply: &Reply, shown: &ShowOptions, kept_as: Option<&str>) {
     let look = Narrator::of(session);
     let language = look.phrases.language;
     // A person at the terminal has already seen steps, text and questions.

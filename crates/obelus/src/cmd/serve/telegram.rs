@@ -11,13 +11,13 @@ use tokio::task::JoinHandle;
 use crate::output;
 
 /// A bot beside the server, or none.
-pub(super) struct Bot {
+pub(super) struct RunningBot {
     running: Option<JoinHandle<Result<(), TelegramError>>>,
     end: Option<oneshot::Sender<()>>,
     failure: Option<anyhow::Error>,
 }
 
-impl Bot {
+impl RunningBot {
     /// Runs the bot of a configuration file. Its data are stored in the store's folder.
     pub(super) fn start(config: Option<TelegramConfig>, service: &Service, folder: &Path) -> Self {
         let (end, ends) = oneshot::channel::<()>();

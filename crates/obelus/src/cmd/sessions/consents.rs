@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::super::people::consent_lines;
 use super::super::run::on;
 use super::{inspect, lifecycle, opened, parts, phrases_for};
-use crate::cli::{AlsoFor, Answer, StoreArgs};
+use crate::cli::{AlsoFor, AnswerArgs, StoreArgs};
 use crate::language::{fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 
@@ -65,7 +65,7 @@ fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
 /// The decision for `approve --also`: its terms are shown first, and it counts with the code that was shown with
 /// them. None if they were only shown.
 pub(super) fn offered(
-    args: &Answer,
+    args: &AnswerArgs,
     also: AlsoFor,
     agreed: Option<&str>,
     until: Option<&str>,

@@ -17,7 +17,7 @@ use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::event_texts::EventTexts;
 use super::{interrupted, nearest};
-use crate::cli::{Inbox, StoreArgs};
+use crate::cli::{InboxArgs, StoreArgs};
 use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
@@ -82,13 +82,13 @@ pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) ->
 }
 
 /// A saved session in a list: its agent and status, and the store's data.
-struct Listed {
+struct ListedSession {
     row: SessionRow,
     agent: String,
     status: SessionStatus,
 }
 
-impl Listed {
+impl ListedSession {
     fn of(store: &SqliteStore, row: SessionRow) -> Self {
         let agent = agent_of(store, &row.id);
         // An unreadable session is listed as such.
@@ -133,16 +133,17 @@ fn agent_of(store: &SqliteStore, id: &str) -> String {
 
 pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let store = open(at)?;
-    let listed: Vec<Listed> = match &store {
-        Some(store) => store.list()?.into_iter().map(|row| Listed::of(store, row)).collect(),
+    let listed: Vec<ListedSession> = match &store {
+        Some(store) => store.list()?.into_iter().map(|row| ListedSession::of(store, row)).collect(),
         None => Vec::new(),
     };
     if as_json {
-        output::json(&listed.iter().map(Listed::to_json).collect());
+        output::json(&listed.iter().map(ListedSession::to_json).collect());
         return Ok(Exit::Done);
     }
     let phrases = words_of(None);
-    let widest = |of: fn(&Listed) -> &str| listed.iter().map(|listed| of(listed).chars().count()).max().unwrap_or(0);
+    let widest =
+        |of: fn(&ListedSession) -> &str| listed.iter().map(|listed| of(listed).chars().count()).max().unwrap_or(0);
     let widths = (widest(|listed| &listed.row.id), widest(|listed| &listed.agent));
     listed.iter().for_each(|listed| output::answer(&listed.line(widths, phrases)));
     for (store, listed) in store.iter().flat_map(|store| listed.iter().map(move |listed| (store, listed))) {
@@ -333,7 +334,7 @@ fn waiting(store: &SqliteStore) -> Result<(Vec<InboxEntry>, usize)> {
     Ok((all, unread))
 }
 
-pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
+pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
     let (waiting, unread) = open(&args.store)?.map(|store| waiting(&store)).transpose()?.unwrap_or_default();
     if args.json {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());

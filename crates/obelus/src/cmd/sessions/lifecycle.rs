@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::super::holder::tell_holder;
 use super::super::host::{store_folder, viewer};
 use super::super::people::with_store;
-use super::super::run::{Begin, SessionRun, Shown, on, play};
+use super::super::run::{Begin, SessionRun, ShowOptions, on, play};
 use super::{interrupted, opened};
 use crate::cli::StoreArgs;
 use crate::language::{fill, words_of};
@@ -40,7 +40,7 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
             bail!("{}", fill(super::phrases_for(at, id).kept.not_paused, &[id]));
         }
         let stage = SessionRun { host, handle, folder: Some(store.folder().to_owned()) };
-        play(stage, Begin::Resumed(input), Shown { as_json, is_plan: false, store: at.store.clone() }).await
+        play(stage, Begin::Resumed(input), ShowOptions { as_json, is_plan: false, store: at.store.clone() }).await
     })
 }
 

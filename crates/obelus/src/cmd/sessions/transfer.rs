@@ -35,12 +35,12 @@ fn words() -> &'static CarriedWords {
 }
 
 /// The lines of an export, limited in length.
-struct Lines<R> {
+struct ExportLines<R> {
     from: BufReader<Take<R>>,
     read: u64,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> ExportLines<R> {
     /// The next line; none at the end.
     fn next(&mut self) -> Result<Option<String>> {
         let mut line = Vec::new();
@@ -136,7 +136,7 @@ pub(super) fn import(host: &Host, from: &Path, name: Option<&str>) -> Result<Exi
 
 /// Reads an export; `from` is how its source is called in errors.
 pub(in crate::cmd) fn read_export(open: impl Read, from: &str) -> Result<Export> {
-    let mut lines = Lines { from: BufReader::new(open.take(MOST_BYTES + 1)), read: 0 };
+    let mut lines = ExportLines { from: BufReader::new(open.take(MOST_BYTES + 1)), read: 0 };
     let place = |line: u64| fill(words().at_line, &[from, &line.to_string()]);
     let first = lines.next().with_context(|| place(1))?.unwrap_or_default();
     let head: Head = serde_json::from_str(&first).map_err(|_| anyhow!("{}", fill(words().no_export, &[&place(1)])))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use obelus_kernel::session::{CallReport, CallStatus};
 use serde_json::Value;
 
-use super::Place;
+use super::StepPlace;
 
 /// Fields that do not distinguish two calls.
 const BESIDE: [&str; 6] =
@@ -13,7 +13,7 @@ const BESIDE: [&str; 6] =
 
 /// The steps that a person is or was asked about, by place.
 #[derive(Default)]
-pub(super) struct AskedSteps(BTreeMap<Place, AskedStep>);
+pub(super) struct AskedSteps(BTreeMap<StepPlace, AskedStep>);
 
 struct AskedStep {
     /// The tool, the instance and the parameters.

@@ -11,11 +11,11 @@ fn error(form: Value) -> Option<Box<ReportError>> {
     Some(serde_json::from_value(form).unwrap())
 }
 
-fn report(place: Place, call: Value, status: CallStatus) -> CallReport {
+fn report(place: StepPlace, call: Value, status: CallStatus) -> CallReport {
     CallReport { place, call: Arc::new(call), status, error: None }
 }
 
-fn see(steps: &mut Steps, calls: &[CallReport], look: &StepContext<'_>) {
+fn see(steps: &mut TurnSteps, calls: &[CallReport], look: &StepContext<'_>) {
     let view = |report: &CallReport| StepView {
         place: report.place,
         report: report.clone(),
@@ -27,7 +27,7 @@ fn see(steps: &mut Steps, calls: &[CallReport], look: &StepContext<'_>) {
     steps.see(&calls, look);
 }
 
-fn told(lines: &[Line]) -> Vec<String> {
+fn told(lines: &[StyledLine]) -> Vec<String> {
     lines.iter().map(|line| line.plain().trim().to_owned()).collect()
 }
 
@@ -39,7 +39,7 @@ fn with_look<T>(mode: Mode, see: impl FnOnce(&StepContext<'_>) -> T) -> T {
 #[test]
 fn steps_are_numbered_and_shown_without_method_names() {
     with_look(Mode::Full, |look| {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
         see(
             &mut steps,
@@ -71,7 +71,7 @@ fn steps_are_numbered_and_shown_without_method_names() {
 #[test]
 fn a_quiet_step_is_shown_only_if_it_fails() {
     with_look(Mode::Full, |look| {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         let quiet = |at, status| report((0, at), json!({"_tool": "take_stock"}), status);
         see(&mut steps, &[quiet(0, CallStatus::Running), quiet(1, CallStatus::Blocked)], look);
         assert_eq!(told(&steps.live(look, "⠋")), ["⠋ take stock"], "what is at work is seen");
@@ -88,7 +88,7 @@ fn a_quiet_step_is_shown_only_if_it_fails() {
 #[test]
 fn failures_are_described_plainly() {
     with_look(Mode::Canary, |look| {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         let call = || json!({"_tool": "add_note"});
         let with = |at, status, form| CallReport { error: error(form), ..report((0, at), call(), status) };
         see(
@@ -118,7 +118,7 @@ fn failures_are_described_plainly() {
 #[test]
 fn a_step_over_many_instances_is_one_line() {
     with_look(Mode::Full, |look| {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
         let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
         see(&mut steps, &all(CallStatus::Running), look);
@@ -139,7 +139,7 @@ fn a_step_over_many_instances_is_one_line() {
 #[test]
 fn a_step_that_joins_another_is_shown_once() {
     with_look(Mode::Full, |look| {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         let call = |more: Value| {
             let mut call = json!({"_tool": "add_note", "text": "x"});
             call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -168,7 +168,7 @@ fn a_step_that_joins_another_is_shown_once() {
 #[test]
 fn a_denial_is_shown_once() {
     with_look(Mode::Full, |look| {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         let call = |more: &str| json!({"_tool": "add_note", "text": "x", more: "deny"});
         let denied = |at, call| CallReport {
             error: error(json!({"message": "не сегодня"})),
@@ -186,7 +186,7 @@ fn a_denial_is_shown_once() {
 #[test]
 fn a_waiting_step_is_shown_again_only_after_a_change() {
     with_look(Mode::Full, |look| {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
         see(&mut steps, &[old(CallStatus::Waiting)], look);
         assert_eq!(steps.write(true, look).len(), 1);

@@ -5,17 +5,17 @@ use obelus_kernel::session::{Decision, Question};
 use obelus_runtime::people::EditForm;
 use serde_json::{Map, Value};
 
-use super::super::approve::{Asked, Pressed, listed, numbers};
+use super::super::approve::{Pressed, ShownQuestion, listed, numbers};
 use super::super::editor::Typed;
-use super::super::screen::Part;
-use super::super::text::{Line, PLAIN};
-use super::{Answered, Terminal};
+use super::super::screen::OutputKind;
+use super::super::text::{PLAIN, StyledLine};
+use super::{AskResult, Terminal};
 use crate::language::fill;
 use crate::output::{BOLD, DIM};
 
 /// What the person has typed so far. It is offered again if it is invalid.
 #[derive(Default)]
-struct Draft {
+struct EditDraft {
     /// The fields that are being changed.
     chosen: Vec<usize>,
     /// Their values.
@@ -32,17 +32,17 @@ enum Filled {
     /// The person gave up.
     Nothing,
     /// Something else came first.
-    Instead(Answered),
+    Instead(AskResult),
 }
 
 impl Terminal {
     /// Lets the person edit a call; `None` if they give up.
-    pub(super) async fn edit(&mut self, question: &Question) -> Result<Option<Answered>> {
+    pub(super) async fn edit(&mut self, question: &Question) -> Result<Option<AskResult>> {
         let Some(form) = self.talk.form(question).await? else {
             self.talk.screen.lock().complain(self.talk.phrases.ask.no_edit);
             return Ok(None);
         };
-        let mut draft = Draft::default();
+        let mut draft = EditDraft::default();
         loop {
             let mut filled = self.choose(&form, &mut draft).await?;
             if matches!(filled, Filled::Whole) {
@@ -65,17 +65,17 @@ impl Terminal {
                     continue;
                 }
             };
-            let asked = Asked::edited(question, self.talk.phrases).with_details(view.has_details());
+            let asked = ShownQuestion::edited(question, self.talk.phrases).with_details(view.has_details());
             self.show(&view, &asked, false);
             loop {
                 let Some((key, more)) = self.key().await? else { return Ok(Some(self.overtaken())) };
                 match asked.key(key, &more) {
                     Pressed::Decided(_) => {
-                        return Ok(Some(Answered::Decided(Decision::Edit { params }, view.digest)));
+                        return Ok(Some(AskResult::Decided(Decision::Edit { params }, view.digest)));
                     }
                     Pressed::Details => self.show(&view, &asked, true),
                     Pressed::Edit => break,
-                    Pressed::Leave => return Ok(Some(Answered::Leave)),
+                    Pressed::Leave => return Ok(Some(AskResult::Leave)),
                     Pressed::Later | Pressed::BreakOff => return Ok(self.nothing_edited()),
                     Pressed::Nothing(words) => self.talk.screen.lock().complain(&words),
                     Pressed::Type(_) => {}
@@ -85,13 +85,13 @@ impl Terminal {
         }
     }
 
-    fn nothing_edited(&self) -> Option<Answered> {
+    fn nothing_edited(&self) -> Option<AskResult> {
         self.talk.screen.lock().note(self.talk.phrases.ask.nothing_edited);
         None
     }
 
     /// Asks which fields to change. Parameters may be typed as JSON instead.
-    async fn choose(&mut self, form: &EditForm, draft: &mut Draft) -> Result<Filled> {
+    async fn choose(&mut self, form: &EditForm, draft: &mut EditDraft) -> Result<Filled> {
         // Invalid values are typed again.
         if !draft.chosen.is_empty() {
             return Ok(Filled::Whole);
@@ -101,10 +101,10 @@ impl Terminal {
             let line = |index: &usize| {
                 let field = &form.fields[*index];
                 let value = draft.values.iter().find(|(at, _)| at == index).map_or(&field.value, |(_, value)| value);
-                let head = Line::of(BOLD, format!("  {:>2} ", index + 1)).shown(PLAIN, &field.label);
+                let head = StyledLine::of(BOLD, format!("  {:>2} ", index + 1)).shown(PLAIN, &field.label);
                 head.own(DIM, ": ").shown(DIM, &value.to_string()).hanging(5)
             };
-            self.talk.screen.lock().write(Part::Note, &all.iter().map(line).collect::<Vec<_>>());
+            self.talk.screen.lock().write(OutputKind::Note, &all.iter().map(line).collect::<Vec<_>>());
         }
         loop {
             let ask = &self.talk.phrases.ask;
@@ -112,7 +112,7 @@ impl Terminal {
                 Typed::Line(line) => line,
                 Typed::Interrupted => return Ok(Filled::Instead(self.overtaken())),
                 Typed::BreakOff => return Ok(Filled::Nothing),
-                Typed::Leave => return Ok(Filled::Instead(Answered::Leave)),
+                Typed::Leave => return Ok(Filled::Instead(AskResult::Leave)),
             };
             let words = match line.trim() {
                 "" => return Ok(Filled::Nothing),
@@ -138,7 +138,7 @@ impl Terminal {
     }
 
     /// Asks for the value of each chosen field, until it has the field's type.
-    async fn fill_in(&mut self, form: &EditForm, draft: &mut Draft) -> Result<Filled> {
+    async fn fill_in(&mut self, form: &EditForm, draft: &mut EditDraft) -> Result<Filled> {
         for index in draft.chosen.clone() {
             let Some(field) = form.fields.get(index) else { continue };
             let typed = draft.values.iter().find(|(at, _)| *at == index).map(|(_, value)| field.typed(value));
@@ -148,7 +148,7 @@ impl Terminal {
                     Typed::Line(line) => line,
                     Typed::Interrupted => return Ok(Filled::Instead(self.overtaken())),
                     Typed::BreakOff => return Ok(Filled::Nothing),
-                    Typed::Leave => return Ok(Filled::Instead(Answered::Leave)),
+                    Typed::Leave => return Ok(Filled::Instead(AskResult::Leave)),
                 };
                 match form.read(index, &line) {
                     _ if line == begin && begin == field.typed(&field.value) => break,
