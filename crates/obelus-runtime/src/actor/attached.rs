@@ -6,17 +6,17 @@ use obelus_kernel::session::{Input, Picture};
 
 /// Pictures for the next message.
 #[derive(Default)]
-pub(crate) struct Attached(Mutex<Waiting>);
+pub(crate) struct Attached(Mutex<WaitingPictures>);
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingPictures {
     pictures: Vec<Input>,
     /// The last record before the message with which they are being stored.
     sent_after: Option<u64>,
 }
 
 impl Attached {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, WaitingPictures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,6 +59,6 @@ impl Attached {
 
     /// They were stored, or the session has ended.
     pub(crate) fn clear(&self) {
-        *self.waiting() = Waiting::default();
+        *self.waiting() = WaitingPictures::default();
     }
 }

@@ -112,7 +112,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
         },
         _ = is_closing.changed() => return Ok(()),
     }
-    let Asked { id, named, input, input_id } = match asked(&line) {
+    let GuestRequest { id, named, input, input_id } = match asked(&line) {
         Ok(asked) => asked,
         Err(text) => {
             let refused = Refused::new("unreadable", text);
@@ -211,7 +211,7 @@ fn answer(taken: &Result<(), Refused>) -> String {
 
 /// A guest's request.
 #[derive(Debug)]
-struct Asked {
+struct GuestRequest {
     id: String,
     /// The session as the guest's commands name it, with its store if that was named.
     named: String,
@@ -220,7 +220,7 @@ struct Asked {
 }
 
 /// Parses a guest's request: a decision, a message, pause or resume.
-fn asked(line: &str) -> Result<Asked, String> {
+fn asked(line: &str) -> Result<GuestRequest, String> {
     let mut request: Value = serde_json::from_str(line).map_err(|error| format!("not a request: {error}"))?;
     let id = request["session"].as_str().ok_or("`session` is missing")?.to_owned();
     let named = request["named"].as_str().unwrap_or(&id).to_owned();
@@ -233,7 +233,7 @@ fn asked(line: &str) -> Result<Asked, String> {
         | Input::User { .. }
         | Input::Pause { .. }
         | Input::Resume { .. }
-        | Input::Stop => Ok(Asked { id, named, input, input_id }),
+        | Input::Stop => Ok(GuestRequest { id, named, input, input_id }),
         _ => {
             Err("`tell` must be a decision, the revocation of a consent, a message, a pause, a resume or a stop"
                 .to_owned())
