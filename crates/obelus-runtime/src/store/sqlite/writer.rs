@@ -81,13 +81,6 @@ struct WriteQueue {
     is_closed: bool,
 }
 
-/// How many writes the last commit had, with those that came meanwhile, and how long it took.
-#[derive(Clone, Copy, Default)]
-struct LastCommit {
-    writers: usize,
-    took: Duration,
-}
-
 /// The writes of one commit.
 struct CommitBatch {
     jobs: Vec<(WriteJob, Acknowledge)>,
@@ -195,9 +188,9 @@ impl WriterShared {
 
     /// The thread's loop.
     fn serve(&self) {
-        let mut last = LastCommit::default();
-        while let Some(CommitBatch { jobs, rests }) = self.next(last) {
-            let (began, count) = (Instant::now(), jobs.len());
+        let mut writers = 0;
+        while let Some(CommitBatch { jobs, rests }) = self.next(writers) {
+            let count = jobs.len();
             let (writes, tells): (Vec<WriteJob>, Vec<Acknowledge>) = jobs.into_iter().unzip();
             let mut file = self.file();
             // A panic in one write fails its batch, but no later one.
@@ -207,7 +200,7 @@ impl WriterShared {
                 Err(StoreError::NotWritten("there is a mistake in the program".to_owned()))
             });
             drop(file);
-            last = LastCommit { writers: count + self.queue().jobs.len(), took: began.elapsed() };
+            writers = count + self.queue().jobs.len();
             self.tell(tells, committed);
         }
         (self.close_reader)();
@@ -228,13 +221,14 @@ impl WriterShared {
         }
     }
 
-    /// Waits for the next batch; none at the end.
-    fn next(&self, last: LastCommit) -> Option<CommitBatch> {
+    /// Waits for the next batch; none at the end. `writers` is how many writes the last commit had, with those that came
+    /// meanwhile.
+    fn next(&self, writers: usize) -> Option<CommitBatch> {
         let mut queue = self.queue();
         let mut is_idle = false;
         loop {
             if !queue.jobs.is_empty() {
-                return Some(self.gather(queue, last).take(false));
+                return Some(self.gather(queue, writers).take(false));
             }
             if !queue.rests.is_empty() && (is_idle || queue.is_closed) {
                 return Some(queue.take(true));
@@ -254,10 +248,10 @@ impl WriterShared {
         }
     }
 
-    /// Waits until half of the sessions that write have written again, but not longer than the last commit took. One
-    /// sync then serves many of them, and the others compute meanwhile. A session that writes alone never waits.
-    fn gather<'a>(&self, mut queue: MutexGuard<'a, WriteQueue>, last: LastCommit) -> MutexGuard<'a, WriteQueue> {
-        let (writes, end) = (last.writers.div_ceil(2), Instant::now() + last.took.min(MOST_DELAY));
+    /// Waits a short time until half of the sessions that write have written again. One sync then serves many of them,
+    /// and the others compute meanwhile. A session that writes alone never waits.
+    fn gather<'a>(&self, mut queue: MutexGuard<'a, WriteQueue>, writers: usize) -> MutexGuard<'a, WriteQueue> {
+        let (writes, end) = (writers.div_ceil(2), Instant::now() + MOST_DELAY);
         while queue.jobs.len() < writes && !queue.is_closed {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
