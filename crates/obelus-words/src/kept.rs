@@ -159,9 +159,6 @@ phrases! {
         waiting_kept:
             "Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox{}",
             "Waiting for a person. Answer with that command, or run this at a terminal; everything that waits: obelus inbox{}";
-        said_already:
-            "Это сообщение уже принято; сессия ждёт решения человека. Второй раз оно не добавлено.",
-            "This message was taken before, and the session waits for a person. It was not added again.";
         short_secret:
             "секрет {} короче 8 знаков: в результатах и сообщениях он не скрывается (короткий текст совпал бы с обычными словами), только в ошибках и журналах; возьмите более длинный",
             "the secret {} has fewer than 8 characters: it is not masked in results and messages, where it would match ordinary words, but only in errors and logs; use a longer one";

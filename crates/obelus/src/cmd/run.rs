@@ -15,7 +15,7 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Input, Mode, Question, Session};
+use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::files::{AgentCatalogue, ImageStore};
 use obelus_runtime::people::refused_in_words;
 use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore, Store};
@@ -140,7 +140,7 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
                 let handle = host.open_with(id, kept).await?;
                 tell_reopened(&handle).await?;
                 tell_changes(&handle).await?;
-                let begin = Begin::GoingOn(unless_said(&store, &handle, begin).await?);
+                let begin = Begin::GoingOn(unless_said(&store, &handle, begin)?);
                 (handle, begin)
             }
             None => {
@@ -156,9 +156,7 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
         if let Some(mode) = how.mode.map(Mode::from) {
             set_mode(&handle, mode).await?;
         }
-        if !matches!(begin, Begin::GoingOn(None)) {
-            attach(&handle, images).await?;
-        }
+        attach(&handle, images).await?;
         play(SessionRun { host, handle, folder: Some(store.folder().to_owned()) }, begin, shown).await
     })
 }
@@ -195,22 +193,12 @@ pub(crate) fn on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     done
 }
 
-/// The input, unless the command is repeated. A message is, if the journal ends with it in progress or a question is
-/// open; once that is done, it is a new message. Without a message, a command only begins a session: later it shows how
-/// things stand.
-async fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
+/// The input, unless the command is repeated. A message is, if the journal ends with it in progress; once that is done,
+/// it is a new message. Without a message, a command only begins a session: later it shows how things stand.
+fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
     let is_last = store.last_turn_input(handle.id())?.as_ref() == Some(&input);
     let is_echo = match input {
-        Input::User { .. } if is_last && handle.reopened().under_way == 0 => {
-            let look =
-                |session: &Session| (session.questions().iter().any(Question::is_open), words_of_session(session));
-            let (waits, words) = handle.inspect(look).await?;
-            if waits {
-                output::note(words.running.said_already);
-            }
-            waits
-        }
-        Input::User { .. } => is_last,
+        Input::User { .. } => is_last && handle.reopened().under_way > 0,
         _ => is_last || store.load(handle.id(), 0, Some(1))?.records.first().is_some_and(|first| *first.input == input),
     };
     Ok(Some(input).filter(|_| !is_echo))
