@@ -139,6 +139,9 @@ impl Request {
         if let Some(settings) = settings.as_ref().filter(|settings| !settings.is_object()) {
             return Err(shape(format!("`settings` is an object, not {}", obelus_kernel::type_name(settings))));
         }
+        if settings.as_ref().is_some_and(|settings| settings.get("activities").is_some()) {
+            return Err(shape("`activities` is a field beside `settings`, not in it".to_owned()));
+        }
         if let Some(settings) = &settings
             && let Err(error) = serde_json::from_value::<Settings>(settings.clone())
         {

@@ -3,6 +3,7 @@
 mod difference;
 mod genesis;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -117,6 +118,8 @@ pub struct LocalOptions {
     pub record: Option<PathBuf>,
     /// The current settings of a request's file: they apply to a session that was created earlier (POL-9).
     pub settings: Option<Box<Settings>>,
+    /// The names of activities that were added since the session began.
+    pub later_activities: BTreeSet<String>,
     /// Nobody can answer questions of running calls: they are declined at once.
     pub unattended: bool,
 }
@@ -287,7 +290,9 @@ impl SessionSpec {
 
     /// The session before its first input. These activities carry out its calls.
     pub fn session(&self, id: &str, activities: &Activities) -> Result<Session, SpecError> {
-        let settings = Settings { activities: activities.names(), ..self.settings.clone() };
+        let later_activities = self.local.later_activities.clone();
+        let activities = activities.names().difference(&later_activities).cloned().collect();
+        let settings = Settings { activities, later_activities, ..self.settings.clone() };
         let id = if self.key.is_empty() { id } else { &self.key };
         let made = Session::new(id, self.context.clone(), self.schema.clone(), Arc::new(settings));
         let session = made.map_err(|fault| SpecError::Session(self.name.clone(), fault))?;

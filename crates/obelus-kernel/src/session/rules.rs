@@ -69,15 +69,15 @@ impl Session {
     /// session stays.
     pub(super) fn set_rules(&mut self, settings: Settings) {
         let mode = if settings.mode == self.rules.mode() { self.settings.mode } else { settings.mode };
-        let Settings { mut activities, persistent, orders_rows, .. } = (*self.settings).clone();
-        // Journals of older versions do not name them.
-        if !settings.activities.is_empty() {
-            activities.clone_from(&settings.activities);
+        let Settings { mut activities, later_activities, persistent, orders_rows, .. } = (*self.settings).clone();
+        match settings.activities.is_empty() {
+            true => activities.extend(later_activities.iter().cloned()),
+            false => activities.clone_from(&settings.activities),
         }
         self.rules.tell(settings.clone());
         let policy = settings.policy.clone();
         self.memory.context.keep_spelling(!settings.guards_names);
-        self.settings = Arc::new(Settings { activities, persistent, mode, orders_rows, ..settings });
+        self.settings = Arc::new(Settings { activities, later_activities, persistent, mode, orders_rows, ..settings });
         for child in self.delegates.iter_mut() {
             let own = Arc::make_mut(&mut child.settings);
             (own.policy, own.mode) = (policy.clone(), mode);

@@ -132,6 +132,10 @@ pub struct Settings {
     /// The names of existing activities. Files do not set them.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub activities: BTreeSet<String>,
+    /// The names of activities that were added since the session began. They apply when the journal names them, or from
+    /// the next change of rules in a journal of an older version, which names none.
+    #[serde(skip)]
+    pub later_activities: BTreeSet<String>,
     /// Whether state is kept from turn to turn, whatever the request's context says.
     pub persistent: bool,
     /// Whether rows of a list become instances for calls of the same step. Older sessions replay without it.
@@ -190,6 +194,7 @@ impl Default for Settings {
             before: true,
             delegates: Vec::new(),
             activities: BTreeSet::new(),
+            later_activities: BTreeSet::new(),
             persistent: false,
             expands_rows: true,
             guards_names: true,

@@ -45,7 +45,7 @@ impl HostShared {
         let mut history = match remembered.take().filter(usable).filter(|history| history.is_in(store, id)) {
             Some(history) => history,
             None => {
-                let spec = super::rules::with_present_bindings(SessionSpec::from_genesis(genesis.clone())?);
+                let spec = super::rules::with_later_names(SessionSpec::from_genesis(genesis.clone())?);
                 let connections = self.options.connector.resume(&spec, None)?;
                 let factory = super::open::session_factory(id, &spec, &connections);
                 EventHistory::beginning(genesis, Replica::restore(store, id, &factory, Some(first))?, first)

@@ -169,11 +169,16 @@ impl HostShared {
         slot.ended().await;
         let id = slot.id();
         let stored = SessionSpec::from_genesis(self.genesis(id)?)?;
+        let of_genesis = rules::bound_names(&stored);
         let spec = match spec {
             Some(spec) => SessionSpec { key: stored.key, questions_after: stored.questions_after, ..spec },
             None => stored,
         };
-        let spec = rules::with_present_bindings(spec);
+        let mut spec = rules::with_present_bindings(spec);
+        if !spec.agent.is_empty() {
+            let names = rules::bound_names(&spec);
+            spec.local.later_activities = names.difference(&of_genesis).cloned().collect();
+        }
         self.restored.fetch_add(1, Ordering::Relaxed);
         let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
         let begun = match &self.options.workers {
@@ -236,7 +241,7 @@ impl HostShared {
 
     /// The spec and connections of a stored session.
     pub(super) fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
-        let spec = rules::with_present_bindings(SessionSpec::from_genesis(self.genesis(id)?)?);
+        let spec = rules::with_later_names(SessionSpec::from_genesis(self.genesis(id)?)?);
         let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);
         Ok((spec, connections))

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use obelus_kernel::Context;
 use obelus_kernel::session::{Input, Mode, Session, Settings};
-use serde_json::{Map, Value};
+use serde_json::Map;
+use serde_json::map::Entry;
 use tokio::sync::oneshot;
 
 use super::{HostError, Slot};
@@ -69,15 +70,16 @@ pub(super) fn news(
         settings.policy = settings.policy.refusing(&change.removed, language.words().session.tool_removed);
     }
     let plain = |settings: &Settings, mode| Settings {
-        activities: Default::default(),
+        activities: BTreeSet::new(),
+        later_activities: BTreeSet::new(),
         persistent: false,
         mode,
         ..settings.clone()
     };
     let (known, mut now) = (plain(session.rules(), session.file_mode()), plain(&settings, settings.mode));
     // The journal names the activities, so that the past is the same whatever the file binds later (DUR-12).
-    let activities: BTreeSet<String> = session.settings().activities.union(&bound.names()).cloned().collect();
-    if known == now && tools.is_empty() && activities == session.settings().activities {
+    let activities = bound.names();
+    if known == now && tools.is_empty() && activities == session.rules().activities {
         return Ok((None, RulesChange::default()));
     }
     // A tool that is gone is refused by the policy, which is no change of the file's policy.
@@ -115,12 +117,28 @@ pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError
     Ok(())
 }
 
-/// Adds bindings of the current file for activities that the session did not have.
+/// Adds bindings of the current file for activities that the session did not have. They apply when the journal names
+/// them.
 pub fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
     let Some(lot) = spec.activities.first_mut().filter(|_| !spec.agent.is_empty()) else { return spec };
     let Ok(agent) = Agent::load_in(&spec.folder, spec.settings.language.as_deref()) else { return spec };
     for (name, binding) in agent.activities {
-        let _: &mut Value = lot.bound.entry(name).or_insert(binding);
+        if let Entry::Vacant(vacant) = lot.bound.entry(name) {
+            spec.local.later_activities.insert(vacant.key().clone());
+            vacant.insert(binding);
+        }
     }
     spec
+}
+
+/// The spec for reading a session: it knows the names of those bindings, but does not need what they are bound to, which
+/// may be wrong today.
+pub(super) fn with_later_names(mut spec: SessionSpec) -> SessionSpec {
+    spec.local.later_activities = with_present_bindings(spec.clone()).local.later_activities;
+    spec
+}
+
+/// The names in the bindings of a spec.
+pub(super) fn bound_names(spec: &SessionSpec) -> BTreeSet<String> {
+    spec.activities.iter().flat_map(|lot| lot.bound.keys().cloned()).collect()
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::open::session_factory;
-use super::{Host, HostError, HostShared, with_present_bindings};
+use super::{Host, HostError, HostShared, rules};
 use crate::events::EventBody;
 use crate::fork::{fork, given_results};
 use crate::restore::{RestoreError, rest_before_fault, rewind_to_rest};
@@ -260,7 +260,7 @@ impl HostShared {
 
     /// A session before its first input.
     fn made(&self, id: &str, genesis: &Value) -> Result<Session, HostError> {
-        let spec = with_present_bindings(SessionSpec::from_genesis(genesis.clone())?);
+        let spec = rules::with_later_names(SessionSpec::from_genesis(genesis.clone())?);
         let connections = self.options.connector.resume(&spec, None)?;
         Ok(spec.session(id, &connections.activities)?)
     }

@@ -125,13 +125,16 @@ fn helper(harness: &Harness, parts: &str) {
     fs::write(folder.join("answers.yaml"), answers).unwrap();
 }
 
+/// The tool `mark`.
+const MARK: &str =
+    "tools:\n  mark: {type: object, properties: {id: {}}, x-effect: create, x-trust: trusted, x-target: []}\n";
+
 /// A session `s` that used a tool which its agent got after the session had begun.
 fn session_with_later_tool(name: &str) -> Harness {
     let harness = Harness::new(name);
     helper(&harness, "");
     harness.succeeds(&["run", "helper", "--say", "hello", "--session", "s"]);
-    let tool = "{type: object, properties: {id: {}}, x-effect: create, x-trust: trusted, x-target: []}";
-    helper(&harness, &format!("tools:\n  mark: {tool}\nactivities:\n  mark: {{exec: [../../mark.sh]}}\n"));
+    helper(&harness, &format!("{MARK}activities:\n  mark: {{exec: [../../mark.sh]}}\n"));
     harness.succeeds(&["run", "helper", "--say", "mark", "--session", "s"]);
     assert_eq!(harness.done(), ["a"]);
     harness
@@ -157,6 +160,32 @@ fn a_session_goes_on_after_its_agent_lost_a_tool_that_it_got_later() {
     let log = harness.succeeds(&["sessions", "log", "s", "--json"]);
     assert_eq!(log.matches("\"input\":{\"rules\"").count(), 2, "each change is told once: {log}");
     assert_eq!(harness.done(), ["a"]);
+}
+
+/// Reading a session needs no activities, so a mistake in today's file does not hide the past.
+#[test]
+fn the_log_of_a_session_is_shown_while_the_binding_of_a_later_tool_is_wrong() {
+    let harness = session_with_later_tool("wrong-binding");
+    helper(&harness, &format!("{MARK}activities:\n  mark: {{exce: [../../mark.sh]}}\n"));
+    assert!(harness.succeeds(&["sessions", "log", "s"]).contains("mark"));
+    assert_eq!(harness.does(&["run", "helper", "--say", "hello", "--session", "s"]).status.code(), Some(2));
+}
+
+/// DUR-12: a tool that the model carried out is bound later; the calls before that stay the model's.
+#[test]
+fn the_log_of_a_session_stays_when_a_tool_of_the_model_gets_an_activity() {
+    let harness = Harness::new("bound-later");
+    helper(&harness, MARK);
+    harness.succeeds(&["run", "helper", "--say", "mark", "--session", "s"]);
+    let log = harness.succeeds(&["sessions", "log", "s", "--json"]);
+    assert!(harness.done().is_empty() && log.contains("mark"), "the model carried it out: {log}");
+    for binding in ["activities:\n  mark: {exec: [../../mark.sh]}\n", ""] {
+        helper(&harness, &format!("{MARK}{binding}"));
+        assert!(harness.succeeds(&["sessions", "log", "s", "--json"]).starts_with(log.trim_end()));
+        harness.succeeds(&["run", "helper", "--say", "mark", "--session", "s"]);
+        harness.succeeds(&["sessions", "log", "s"]);
+    }
+    assert_eq!(harness.done(), ["a"], "only the bound tool ran");
 }
 
 /// The call is detached, so the turn ends without it; the question stays open.
