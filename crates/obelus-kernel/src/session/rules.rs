@@ -75,13 +75,21 @@ impl Session {
             false => activities.clone_from(&settings.activities),
         }
         self.rules.tell(settings.clone());
-        let policy = settings.policy.clone();
+        let is_deep = !settings.activities.is_empty();
         self.memory.context.keep_spelling(!settings.guards_names);
         self.settings = Arc::new(Settings { activities, later_activities, persistent, mode, orders_rows, ..settings });
-        for child in self.delegates.iter_mut() {
-            let own = Arc::make_mut(&mut child.settings);
-            (own.policy, own.mode) = (policy.clone(), mode);
-            own.activities.clone_from(&self.settings.activities);
+        let parent = Arc::clone(&self.settings);
+        self.delegates.iter_mut().for_each(|child| child.inherit_rules(&parent, is_deep));
+    }
+
+    /// Applies the parent's rules, also to deeper delegates and to calls that were approved before. Journals of older
+    /// versions, which name no activities, replay without these.
+    fn inherit_rules(&mut self, parent: &Settings, is_deep: bool) {
+        let Settings { policy, mode, activities, .. } = parent.clone();
+        self.settings = Arc::new(Settings { policy, mode, activities, ..(*self.settings).clone() });
+        if is_deep {
+            self.rules.tell((*self.settings).clone());
+            self.delegates.iter_mut().for_each(|child| child.inherit_rules(parent, true));
         }
     }
 

@@ -1,7 +1,7 @@
 //! CALL-3, POL-9: calls that wait while the agent's file changes their tool.
 
 use obelus_kernel::session::{Decision, Input, QuestionStatus};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::harness::{Harness, call};
 
@@ -65,4 +65,24 @@ fn a_journal_of_an_older_version_names_no_removed_tools_and_keeps_what_waits() {
     let mut harness = waiting();
     take_rules(&mut harness, drop_taking("string"), None);
     assert_eq!(harness.waiting(), ["q1", "q2"]);
+}
+
+/// POL-9: an old approval does not override a current refusal, however deep the call is.
+#[test]
+fn a_call_of_a_delegate_that_is_refused_by_the_present_rules_does_not_run_on_an_old_approval() {
+    for depth in 1..=3 {
+        let mut harness = Harness::at_work(json!({}));
+        for level in 0..depth {
+            harness.solve(json!([call("child", "a", json!({"q": level}))]), json!("over"));
+        }
+        harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
+        let question = format!("{}q1", "0.0/".repeat(depth));
+        assert_eq!(harness.waiting(), [question.as_str()]);
+        let mut settings = Box::new(harness.session.rules().clone());
+        assert!(!settings.activities.is_empty(), "the journal of this version names them");
+        settings.policy = serde_json::from_value(json!({"refuse": ["drop"]})).unwrap();
+        harness.tell(Input::Rules { settings, tools: Map::new(), removed: Some(Vec::new()) }).unwrap();
+        harness.approve(&question);
+        assert!(harness.handed_out("drop").is_empty(), "depth {depth}");
+    }
 }
