@@ -53,14 +53,14 @@ impl BrowserSection {
     /// Reads the section; relative paths begin at `base`. Nothing is started.
     ///
     /// ```
-    /// # use obelus_connect::browser::Section;
+    /// # use obelus_connect::browser::BrowserSection;
     /// # use serde_json::json;
     /// let section = json!({"sites": ["shop.example.test"], "secrets": {"PASSWORD": "$SHOP_PASSWORD"}});
-    /// let section = Section::parse(section.as_object().unwrap(), "agents".as_ref())?;
+    /// let section = BrowserSection::parse(section.as_object().unwrap(), "agents".as_ref())?;
     /// assert_eq!(section.server(), "browser");
     ///
     /// let wrong = json!({"sites": ["shop.example.test/cart"]});
-    /// assert!(Section::parse(wrong.as_object().unwrap(), "agents".as_ref()).is_err());
+    /// assert!(BrowserSection::parse(wrong.as_object().unwrap(), "agents".as_ref()).is_err());
     /// # Ok::<(), obelus_connect::activity::BindingError>(())
     /// ```
     pub fn parse(section: &Map<String, Value>, base: &Path) -> Result<Self, BindingError> {
