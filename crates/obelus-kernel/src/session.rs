@@ -329,8 +329,8 @@ impl Session {
             Input::Revoke { consent, by } => self.revoke(consent, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, removed),
-            Input::Pause { by } => drop(self.tasks.paused.get_or_insert(by)),
-            Input::Resume { .. } => self.tasks.paused = None,
+            Input::Pause { by } => self.pause(Some(by)),
+            Input::Resume { .. } => self.pause(None),
             Input::Stop => self.stop(),
             Input::Tick => {
                 self.expire();

@@ -34,6 +34,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
             "jq",
             "mention",
             "dotted",
+            "request_place",
             "picture",
             "observation",
         ],

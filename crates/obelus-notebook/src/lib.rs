@@ -38,6 +38,7 @@ pub mod path;
 pub mod picture;
 pub mod plan;
 pub mod quote;
+pub mod request_place;
 pub mod requested;
 pub mod schema;
 pub mod sent_by;

@@ -188,6 +188,11 @@ impl Session {
         if let Some(reason) = verdict.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
             return self.finish(at, Outcome::Error(CallError::new(Rule::Pol1.name(), reason)));
         }
+        let guards = self.settings.guards_delegates && self.scheduler.find(at).is_some();
+        let refusal = if guards { self.refusal_by_current_rules(at) } else { None };
+        if let Some(reason) = refusal.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
+            return self.finish(at, Outcome::Error(CallError::new(Rule::Pol2.name(), reason)));
+        }
         if let Some(job) = self.scheduler.job_mut(at) {
             job.attempt += 1;
         }

@@ -61,15 +61,18 @@ impl Session {
             let text = format!("the question `{id}` lapsed at {}: it is taken as a no", question.expires_at);
             return Err(Refused::new("expired", text));
         }
-        let starts = matches!(
-            decision,
-            Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot
-        );
-        if self.turn.stops() && starts {
-            let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
-            return Err(Refused::new("ending", text));
-        }
+        self.must_not_be_ending(decision)?;
         Ok(number)
+    }
+
+    /// Refuses decisions that start something while the turn ends.
+    pub(super) fn must_not_be_ending(&self, decision: &Decision) -> Result<(), Refused> {
+        use Decision::{Approve, Consent, DidNot, Edit};
+        if !self.turn.stops() || !matches!(decision, Approve { .. } | Consent { .. } | Edit { .. } | DidNot) {
+            return Ok(());
+        }
+        let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
+        Err(Refused::new("ending", text))
     }
 
     /// An answer with a digest counts only for what was shown (ASK-1). Before an edit, a person has seen the question

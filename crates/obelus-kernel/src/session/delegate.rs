@@ -58,7 +58,7 @@ impl Session {
         if delegate == "anonymous" {
             return self.start_child(at, Value::Null);
         }
-        if let Err(why) = may_be_read(delegate, &self.settings.delegates) {
+        if let Err(why) = obelus_notebook::request_place::may_be_read(delegate, &self.settings.delegates) {
             let error = CallError::new("DEL-1", format!("the delegate `{delegate}` is refused: {why}"));
             return self.finish(at, Outcome::Error(error));
         }
@@ -122,10 +122,7 @@ impl Session {
             return Err(CallError::new("DEL-2", text));
         }
         let schema = request.get("schema").filter(|schema| !schema.is_null()).or(tool.output()).cloned();
-        // A delegate gets half of its caller's limits; otherwise limits would multiply with every level.
-        let mut settings = (*self.settings).clone();
-        settings.max_requests = (settings.max_requests / 2).max(2);
-        settings.max_calls = (settings.max_calls / 2).max(2);
+        let mut settings = self.settings.for_delegate();
         if reads_only {
             settings.planning = Planning::WhileReading;
         }
@@ -133,6 +130,7 @@ impl Session {
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
         child.constants.depth = self.constants.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
+        child.tasks.paused = self.tasks.paused.clone().filter(|_| self.settings.guards_delegates);
         Ok(child)
     }
 
@@ -150,6 +148,11 @@ impl Session {
             _ => None,
         };
         let is_decision = matches!(input, Input::Decide { .. });
+        if self.settings.guards_delegates
+            && let Input::Decide { decision, .. } = &input
+        {
+            self.must_not_be_ending(decision)?;
+        }
         let was_at_rest = self.turn.is_at_rest();
         match (self.with_child(at, input), elicited) {
             (Some(answer), _) => {
@@ -178,6 +181,15 @@ impl Session {
     pub(super) fn give_to_delegates(&mut self, input: &Input) {
         for at in self.delegates.jobs() {
             self.give_to_delegate(at, input.clone());
+        }
+    }
+
+    /// Pauses the session and its delegates, or resumes them.
+    pub(super) fn pause(&mut self, by: Option<String>) {
+        self.tasks.paused = by.map(|by| self.tasks.paused.take().unwrap_or(by));
+        if self.settings.guards_delegates {
+            let by = self.tasks.paused.clone();
+            self.give_to_delegates(&by.map_or(Input::Resume { by: String::new() }, |by| Input::Pause { by }));
         }
     }
 
@@ -220,6 +232,10 @@ impl Session {
             TurnEnd::Waiting => {}
             TurnEnd::Output => self.finish(at, Outcome::Value(reply.output)),
             TurnEnd::Degraded | TurnEnd::Limit | TurnEnd::Stopped => {
+                // The reason may quote results that the delegate's plans were not made of.
+                if let Some(child) = self.delegates.get(at).filter(|_| self.settings.guards_delegates) {
+                    self.scheduler.add_origins(at, &child.in_view());
+                }
                 let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
                 // The prefix is added once, however many delegates it came through.
                 let code = why.code.strip_prefix("delegate_").unwrap_or(&why.code);
@@ -244,63 +260,4 @@ fn labelled(messages: impl Iterator<Item = Value>, origins: &Origins) -> Result<
         Ok(message)
     };
     messages.map(read).collect()
-}
-
-/// A delegate's file must be in the agent's folder, or at an address that the settings allow.
-fn may_be_read(path: &str, allowed: &[String]) -> Result<(), &'static str> {
-    if path.contains("://") {
-        let is_allowed = allowed.iter().any(|known| path == known || is_below(path, known));
-        return if is_allowed { Ok(()) } else { Err("addresses must be allowed by the configuration") };
-    }
-    stays_inside(path)
-}
-
-/// Whether an address is below one that ends in `/`. An ambiguous address is not.
-fn is_below(address: &str, upper: &str) -> bool {
-    let rest = address.strip_prefix(upper).filter(|_| upper.ends_with('/') && !upper.ends_with("//"));
-    rest.is_some_and(|rest| !rest.contains("..") && !rest.contains(['%', '\\', '?', '#', '@', ' ']))
-}
-
-fn stays_inside(path: &str) -> Result<(), &'static str> {
-    if path.starts_with('/') || path.starts_with('\\') || path.contains(':') {
-        return Err("only paths inside the agent's folder are");
-    }
-    if path.split(['/', '\\']).any(|part| part == "..") {
-        return Err("it leads out of the agent's folder");
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_delegate_stays_inside_its_folder() {
-        assert!(may_be_read("letters/polite.yaml", &[]).is_ok());
-        for path in
-            ["/etc/passwd", "../other.json", "a/../../b.json", "https://example.test/x", "C:\\x.json", "a\\..\\b"]
-        {
-            assert!(may_be_read(path, &[]).is_err(), "{path}");
-        }
-    }
-    #[test]
-    fn an_address_is_read_where_the_configuration_allows_it() {
-        let allowed = ["https://example.test/one.json".to_owned(), "https://example.test/team/".to_owned()];
-        for (address, is_allowed) in [
-            ("https://example.test/one.json", true),
-            ("https://example.test/one.json.evil", false),
-            ("https://example.test/team/letters/polite.yaml", true),
-            ("https://example.test/team", false),
-            ("https://example.test/team/../one", false),
-            ("https://example.test/team/%2e%2e/one", false),
-            ("https://example.test/team/x?y=1", false),
-            ("https://example.test.evil.test/team/x", false),
-            ("http://example.test/team/x", false),
-            ("file:///etc/passwd", false),
-        ] {
-            assert_eq!(may_be_read(address, &allowed).is_ok(), is_allowed, "{address}");
-        }
-        assert!(may_be_read("https://evil.test/x", &["https://".to_owned()]).is_err(), "a scheme is no address");
-    }
 }

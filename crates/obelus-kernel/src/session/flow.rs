@@ -132,7 +132,7 @@ impl Session {
 
     /// The origins of everything that a request shows: memory, calls with resolved references, and delegates'
     /// questions.
-    fn in_view(&self) -> Origins {
+    pub(super) fn in_view(&self) -> Origins {
         let mut all = self.memory.context.all_origins();
         all.join(self.transcript.history_origins());
         self.scheduler.origins().for_each(|origins| all.join(origins));

@@ -82,14 +82,20 @@ impl Session {
         self.delegates.iter_mut().for_each(|child| child.inherit_rules(&parent, is_deep));
     }
 
-    /// Applies the parent's rules, also to deeper delegates and to calls that were approved before. Journals of older
-    /// versions, which name no activities, replay without these.
+    /// Applies the parent's rules, also to deeper delegates and to calls that were approved before. A delegate keeps its
+    /// way of planning, and half of the limits. Journals of older versions, which name no activities, replay without
+    /// these.
     fn inherit_rules(&mut self, parent: &Settings, is_deep: bool) {
+        let own = (*self.settings).clone();
         let Settings { policy, mode, activities, .. } = parent.clone();
-        self.settings = Arc::new(Settings { policy, mode, activities, ..(*self.settings).clone() });
+        let given = if is_deep { parent.for_delegate() } else { own.clone() };
+        let Settings { planning, persistent, orders_rows, .. } = own;
+        let settings = Settings { policy, mode, activities, planning, persistent, orders_rows, ..given };
+        self.settings = Arc::new(settings);
         if is_deep {
             self.rules.tell((*self.settings).clone());
-            self.delegates.iter_mut().for_each(|child| child.inherit_rules(parent, true));
+            let settings = Arc::clone(&self.settings);
+            self.delegates.iter_mut().for_each(|child| child.inherit_rules(&settings, true));
         }
     }
 

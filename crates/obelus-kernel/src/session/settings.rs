@@ -163,6 +163,9 @@ pub struct Settings {
     /// Whether a call that meets the limit of calls while the turn rests is skipped. Older sessions replay without it.
     #[serde(default)]
     pub guards_limits: bool,
+    /// Whether a pause, a stop and changed rules hold for all that delegates do. Older sessions replay without it.
+    #[serde(default)]
+    pub guards_delegates: bool,
 }
 
 impl Default for Settings {
@@ -203,13 +206,14 @@ impl Default for Settings {
             guards_effects: true,
             guards_plans: true,
             guards_limits: true,
+            guards_delegates: true,
         }
     }
 }
 
 impl Settings {
     /// Settings that are on in new sessions, and off in those that began before the settings existed.
-    pub const OF_NEW_SESSIONS: [&str; 7] = [
+    pub const OF_NEW_SESSIONS: [&str; 8] = [
         "expands_rows",
         "guards_names",
         "orders_rows",
@@ -217,12 +221,19 @@ impl Settings {
         "guards_effects",
         "guards_plans",
         "guards_limits",
+        "guards_delegates",
     ];
 
     /// Seconds until the reminder of a question: never in the first half of its time.
     pub(super) fn remind_after(&self) -> Option<u64> {
         let before = self.reminder_seconds.min(self.question_seconds / 2);
         (before > 0).then(|| self.question_seconds - before)
+    }
+
+    /// The settings of a delegate: half of its caller's limits, which would multiply with every level otherwise.
+    pub(super) fn for_delegate(&self) -> Self {
+        let half = |limit: u32| (limit / 2).max(2);
+        Self { max_requests: half(self.max_requests), max_calls: half(self.max_calls), ..self.clone() }
     }
 
     /// The gate of these settings.

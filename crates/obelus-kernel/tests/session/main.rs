@@ -15,6 +15,7 @@ mod before;
 mod checkpoint;
 mod clock;
 mod consent;
+mod delegate_controls;
 mod delegates;
 mod doubt;
 mod early;
