@@ -329,8 +329,14 @@ impl Session {
             Input::Revoke { consent, by } => self.revoke(consent, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, removed),
-            Input::Pause { by } => self.pause(Some(by)),
-            Input::Resume { .. } => self.pause(None),
+            Input::Pause { by } => {
+                self.pause_delegates(&Input::Pause { by: by.clone() });
+                self.tasks.paused.get_or_insert(by);
+            }
+            input @ Input::Resume { .. } => {
+                self.tasks.paused = None;
+                self.pause_delegates(&input);
+            }
             Input::Stop => self.stop(),
             Input::Tick => {
                 self.expire();

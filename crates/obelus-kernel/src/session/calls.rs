@@ -188,6 +188,7 @@ impl Session {
         if let Some(reason) = verdict.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
             return self.finish(at, Outcome::Error(CallError::new(Rule::Pol1.name(), reason)));
         }
+        // So may the policy (POL-9).
         let guards = self.settings.guards_delegates && self.scheduler.find(at).is_some();
         let refusal = if guards { self.refusal_by_current_rules(at) } else { None };
         if let Some(reason) = refusal.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {

@@ -184,12 +184,10 @@ impl Session {
         }
     }
 
-    /// Pauses the session and its delegates, or resumes them.
-    pub(super) fn pause(&mut self, by: Option<String>) {
-        self.tasks.paused = by.map(|by| self.tasks.paused.take().unwrap_or(by));
+    /// Passes a pause, or its end, to the delegates.
+    pub(super) fn pause_delegates(&mut self, input: &Input) {
         if self.settings.guards_delegates {
-            let by = self.tasks.paused.clone();
-            self.give_to_delegates(&by.map_or(Input::Resume { by: String::new() }, |by| Input::Pause { by }));
+            self.give_to_delegates(input);
         }
     }
 

@@ -70,33 +70,39 @@ impl Session {
     pub(super) fn set_rules(&mut self, settings: Settings) {
         let mode = if settings.mode == self.rules.mode() { self.settings.mode } else { settings.mode };
         let Settings { mut activities, later_activities, persistent, orders_rows, .. } = (*self.settings).clone();
-        match settings.activities.is_empty() {
-            true => activities.extend(later_activities.iter().cloned()),
-            false => activities.clone_from(&settings.activities),
+        let names_activities = !settings.activities.is_empty();
+        match names_activities {
+            true => activities.clone_from(&settings.activities),
+            false => activities.extend(later_activities.iter().cloned()),
         }
         self.rules.tell(settings.clone());
-        let is_deep = !settings.activities.is_empty();
         self.memory.context.keep_spelling(!settings.guards_names);
         self.settings = Arc::new(Settings { activities, later_activities, persistent, mode, orders_rows, ..settings });
         let parent = Arc::clone(&self.settings);
-        self.delegates.iter_mut().for_each(|child| child.inherit_rules(&parent, is_deep));
+        for child in self.delegates.iter_mut() {
+            match names_activities {
+                true => child.inherit_rules(&parent),
+                false => child.inherit_policy(&parent),
+            }
+        }
     }
 
-    /// Applies the parent's rules, also to deeper delegates and to calls that were approved before. A delegate keeps its
-    /// way of planning, and half of the limits. Journals of older versions, which name no activities, replay without
-    /// these.
-    fn inherit_rules(&mut self, parent: &Settings, is_deep: bool) {
-        let own = (*self.settings).clone();
-        let Settings { policy, mode, activities, .. } = parent.clone();
-        let given = if is_deep { parent.for_delegate() } else { own.clone() };
-        let Settings { planning, persistent, orders_rows, .. } = own;
-        let settings = Settings { policy, mode, activities, planning, persistent, orders_rows, ..given };
+    /// Applies the parent's rules to a delegate, to its delegates, and to their calls that were approved before. A
+    /// delegate keeps its way of planning.
+    fn inherit_rules(&mut self, parent: &Settings) {
+        let Settings { planning, persistent, orders_rows, .. } = *self.settings;
+        let settings = Settings { planning, persistent, orders_rows, ..parent.for_delegate() };
+        self.rules.tell(settings.clone());
         self.settings = Arc::new(settings);
-        if is_deep {
-            self.rules.tell((*self.settings).clone());
-            let settings = Arc::clone(&self.settings);
-            self.delegates.iter_mut().for_each(|child| child.inherit_rules(&settings, true));
-        }
+        let own = Arc::clone(&self.settings);
+        self.delegates.iter_mut().for_each(|child| child.inherit_rules(&own));
+    }
+
+    /// The same as older versions did it, whose journals name no activities.
+    fn inherit_policy(&mut self, parent: &Settings) {
+        let own = Arc::make_mut(&mut self.settings);
+        (own.policy, own.mode) = (parent.policy.clone(), parent.mode);
+        own.activities.clone_from(&parent.activities);
     }
 
     /// Why a call that was allowed or approved earlier is refused under the current rules.

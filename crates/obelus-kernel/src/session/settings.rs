@@ -163,7 +163,8 @@ pub struct Settings {
     /// Whether a call that meets the limit of calls while the turn rests is skipped. Older sessions replay without it.
     #[serde(default)]
     pub guards_limits: bool,
-    /// Whether a pause, a stop and changed rules hold for all that delegates do. Older sessions replay without it.
+    /// Whether a pause and a stop hold for delegates, and changed rules for repeated calls. Older sessions replay
+    /// without it.
     #[serde(default)]
     pub guards_delegates: bool,
 }

@@ -175,6 +175,7 @@ impl HostShared {
             None => stored,
         };
         let mut spec = rules::with_present_bindings(spec);
+        // The spec of a command may have bindings of its own.
         if !spec.agent.is_empty() {
             let names = rules::bound_names(&spec);
             spec.local.later_activities = names.difference(&of_genesis).cloned().collect();
