@@ -36,6 +36,7 @@
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph |
+//! | `naming` | calls, questions and values in words for people |
 //! | `rules` | changes of the agent's file |
 //! | `checkpoint` | the stored form of a resting session |
 
@@ -63,6 +64,7 @@ mod inbox;
 mod input;
 mod judge;
 mod memory;
+mod naming;
 mod nodes;
 mod output;
 mod pending_words;
@@ -135,7 +137,7 @@ use delegate::Delegates;
 use file_rules::FileRules;
 use graph_run::GraphRun;
 use ids::JobRef;
-use inbox::{CallTexts, Inbox};
+use inbox::Inbox;
 use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
@@ -424,39 +426,9 @@ impl Session {
         Ok(provenance)
     }
 
-    /// A call for people on one safe line: what is done, to what, and what is set.
-    pub fn call_headline(&self, call: &Value) -> String {
-        self.naming().call_headline(call)
-    }
-
-    /// The same in the reader's language, as far as the tool's author provides it.
-    pub fn call_headline_in(&self, call: &Value, language: Option<&str>) -> String {
-        CallTexts { language, ..self.naming() }.call_headline(call)
-    }
-
-    /// What a question is about, in one line.
-    pub fn headline(&self, question: &Question) -> String {
-        self.naming().headline(question)
-    }
-
-    /// The label of a tool's parameter, by its dotted path, if the tool's author provides one.
-    pub fn label_of(&self, tool: &str, path: &str, language: Option<&str>) -> Option<&str> {
-        self.memory.context.tool(tool)?.label(path, language)
-    }
-
-    /// The name of a parameter's value, if the session has read it.
-    pub fn name_of(&self, tool: &str, path: &str, value: &Value) -> Option<String> {
-        let known = self.memory.context.tool(tool)?;
-        self.naming().name_of_value(known, &Value::Null, path, value)
-    }
-
     /// The time of the latest input.
     pub fn now(&self) -> Time {
         self.memory.now()
-    }
-
-    fn naming(&self) -> CallTexts<'_> {
-        CallTexts { context: &self.memory.context, language: self.settings.language.as_deref() }
     }
 
     /// The whole session as data. Equal sessions are equal here, byte for byte.

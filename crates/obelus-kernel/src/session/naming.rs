@@ -1,0 +1,38 @@
+//! Calls, questions and values in words for people.
+
+use serde_json::Value;
+
+use super::Session;
+use super::inbox::{CallTexts, Question};
+
+impl Session {
+    /// A call for people on one safe line: what is done, to what, and what is set.
+    pub fn call_headline(&self, call: &Value) -> String {
+        self.naming().call_headline(call)
+    }
+
+    /// The same in the reader's language, as far as the tool's author provides it.
+    pub fn call_headline_in(&self, call: &Value, language: Option<&str>) -> String {
+        CallTexts { language, ..self.naming() }.call_headline(call)
+    }
+
+    /// What a question is about, in one line.
+    pub fn headline(&self, question: &Question) -> String {
+        self.naming().headline(question)
+    }
+
+    /// The label of a tool's parameter, by its dotted path, if the tool's author provides one.
+    pub fn label_of(&self, tool: &str, path: &str, language: Option<&str>) -> Option<&str> {
+        self.memory.context.tool(tool)?.label(path, language)
+    }
+
+    /// The name of a parameter's value, if the session has read it.
+    pub fn name_of(&self, tool: &str, path: &str, value: &Value) -> Option<String> {
+        let known = self.memory.context.tool(tool)?;
+        self.naming().name_of_value(known, &Value::Null, path, value)
+    }
+
+    pub(super) fn naming(&self) -> CallTexts<'_> {
+        CallTexts { context: &self.memory.context, language: self.settings.language.as_deref() }
+    }
+}
