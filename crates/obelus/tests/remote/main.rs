@@ -139,6 +139,14 @@ fn a_conversation_on_a_server_waits_for_a_question_that_is_answered_once_elsewhe
 }
 
 #[test]
+fn the_hint_of_a_paused_session_names_its_server() {
+    let office = Office::open("hint");
+    office.remote(&["chat", "--agent", "desk", "--session", "s"], "good morning\n", 0);
+    let paused = office.remote(&["sessions", "pause", "s"], "", 0);
+    assert!(paused.contains(&format!("obelus sessions resume s --server {}", office.url)), "{paused}");
+}
+
+#[test]
 fn a_missing_or_wrong_token_is_reported() {
     let office = Office::open("token");
     let none = office.expect(&["inbox", "--server", &office.url], "", 2);

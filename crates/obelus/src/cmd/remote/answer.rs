@@ -112,7 +112,8 @@ async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> R
 
 pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
     client.post(&format!("/api/v1/sessions/{}/pause", encoded(id)), &json!({})).await?;
-    output::note(&fill(words_of(None).kept.paused_now, &[id, id]));
+    let named = format!("{id} --server {}", client.address());
+    output::note(&fill(words_of(None).kept.paused_now, &[&visible(id), &visible(&named)]));
     Ok(Exit::Done)
 }
 
