@@ -95,8 +95,10 @@ use serde_json::{Value, json};
 
 pub use crate::policy::gate::Mode;
 pub use ids::{CallId, QuestionId, RequestId};
-pub use inbox::{About, AskedCall, Change, Named, Question, QuestionStatus, ValueMark, quoted_value};
+pub use inbox::{About, AskedCall, Change, Question, QuestionStatus};
 pub use input::{Answer, CallError, Decision, Input, Outcome};
+pub use obelus_notebook::call_texts::Named;
+pub use obelus_notebook::describe::{ValueMark, quoted_value};
 pub use obelus_notebook::dialect::Solution;
 pub use obelus_notebook::observation::Observation;
 pub use obelus_notebook::picture::Picture;

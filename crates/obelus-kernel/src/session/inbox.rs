@@ -3,14 +3,12 @@
 //! It owns questions, decisions about calls, elicitations of running calls, and the reads that show what a question
 //! would change. It knows only the ids of jobs: a decision returns the jobs it releases.
 
-mod describe;
 mod elicitation;
 mod elicitation_form;
 mod naming;
 mod preview_reads;
 mod question;
 mod shown;
-mod value_names;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,16 +18,14 @@ use serde::{Deserialize, Serialize};
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
-pub(super) use describe::{CallPart, describe, marks};
-pub use describe::{ValueMark, quoted_value};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer};
 pub use elicitation_form::ElicitationForm;
 pub(super) use elicitation_form::describe_elicitation;
-pub(super) use naming::{CallTexts, SessionReason};
+pub(super) use naming::{SessionReason, headline, names_in};
+use obelus_notebook::describe::ValueMark;
 pub(super) use preview_reads::{MOST_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
-pub use value_names::Named;
 
 /// Questions and decisions of a session.
 #[derive(Default)]
