@@ -177,6 +177,8 @@ pub struct Session {
 /// The constants of the session.
 struct SessionConstants {
     id: String,
+    /// The id of the session at the top, of a delegate that shares its past.
+    root: Option<String>,
     /// The schema of the result.
     schema: Option<Value>,
     validator: Option<Arc<Validator>>,
@@ -228,7 +230,7 @@ impl Session {
         let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
         let mut session = Self {
-            constants: SessionConstants { id: id.into(), schema, validator, persistent, depth: 0 },
+            constants: SessionConstants { id: id.into(), root: None, schema, validator, persistent, depth: 0 },
             transcript: Transcript::new(context.text_origins(), views),
             memory: Memory::new(context),
             scheduler: Scheduler::default(),
@@ -281,6 +283,9 @@ impl Session {
         // A refused input is not journaled, so it does not change the time.
         taken.inspect_err(|_| self.memory.undo_set_now(before))?;
         self.proceed();
+        if self.constants.depth == 0 {
+            self.share_past();
+        }
         Ok(())
     }
 

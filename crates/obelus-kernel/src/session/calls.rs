@@ -322,6 +322,7 @@ impl Session {
             self.close(other, status);
         }
         if let Some(child) = self.delegates.remove(at) {
+            self.note_abandoned(&child);
             self.drop_elicitations_of(at, &child);
         }
     }
@@ -410,7 +411,9 @@ impl Session {
             // Only reads start early.
             earlier: None,
         });
-        if !verdict.is_allowed() || self.inbox.knows(&self.hash_of(&call, &frozen)) {
+        let is_decided =
+            self.inbox.knows(&self.hash_of(&call, &frozen)) || self.denied_elsewhere(&call, &frozen).is_some();
+        if !verdict.is_allowed() || is_decided {
             return None;
         }
         let id = Routed::own(LocalCall::Early { request, index });

@@ -130,6 +130,9 @@ impl Session {
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
         child.constants.depth = self.constants.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
+        if self.settings.guards_delegates {
+            child.constants.root = Some(self.constants.root.as_ref().unwrap_or(&self.constants.id).clone());
+        }
         child.tasks.paused = self.tasks.paused.clone().filter(|_| self.settings.guards_delegates);
         Ok(child)
     }
@@ -196,7 +199,14 @@ impl Session {
         let now = self.memory.now();
         let child = self.delegates.get_mut(at)?;
         let was_waiting = child.turn.is_waiting();
+        let shares = child.constants.root.is_some();
+        if shares {
+            child.inbox.share_past_of(&self.inbox);
+        }
         let answer = child.handle(now, input);
+        if shares {
+            self.inbox.share_past_of(&child.inbox);
+        }
         let is_waiting = child.turn.is_waiting();
         let mut reply = None;
         while let Some(task) = child.poll() {

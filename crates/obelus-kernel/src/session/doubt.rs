@@ -76,6 +76,7 @@ impl Session {
             AskedCall { marks: described.marks, ..AskedCall::new(frozen.call.clone(), String::new(), vec![at]) };
         self.ask(Draft::new(About::InDoubt, vec![asked], described.words).because(vec![known, started]));
         self.scheduler.set_awaits_user(at, true);
+        self.note_doubt(at);
     }
 
     /// The open question about this job's effect.
@@ -90,6 +91,7 @@ impl Session {
         let Some(at) = job else { return };
         self.end_question(number, QuestionStatus::Answered, by, None);
         self.scheduler.set_awaits_user(at, false);
+        self.forget_doubt(at);
         self.turn.reopen();
         match outcome {
             Some(outcome) => self.finish(at, outcome),

@@ -6,12 +6,14 @@
 mod elicitation;
 mod elicitation_form;
 mod naming;
+mod past;
 mod preview_reads;
 mod question;
 mod shown;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,7 @@ pub use elicitation_form::ElicitationForm;
 pub(super) use elicitation_form::describe_elicitation;
 pub(super) use naming::{SessionReason, headline, names_in};
 use obelus_notebook::describe::ValueMark;
+use past::{DeniedEffect, SharedPast};
 pub(super) use preview_reads::{MOST_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
@@ -55,8 +58,8 @@ pub(super) struct Inbox {
     pub(super) answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
     written: Vec<String>,
-    /// Effects that need a person: why. They happened, or may have, without a result, or were not approved in a plan.
-    happened: BTreeMap<String, Reason>,
+    /// What it remembers together with delegates.
+    past: Arc<SharedPast>,
 }
 
 /// A job that needs a person.
@@ -103,6 +106,8 @@ pub(super) struct InboxCheckpoint<'a> {
     written: Cow<'a, [String]>,
     #[serde(default)]
     happened: Cow<'a, BTreeMap<String, Reason>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    denied_effects: Cow<'a, BTreeMap<String, DeniedEffect>>,
 }
 
 impl From<InboxCheckpoint<'_>> for Inbox {
@@ -116,7 +121,10 @@ impl From<InboxCheckpoint<'_>> for Inbox {
             approved: kept.approved.into_owned(),
             answerable: kept.answerable.into_owned(),
             written: kept.written.into_owned(),
-            happened: kept.happened.into_owned(),
+            past: Arc::new(SharedPast {
+                happened: kept.happened.into_owned(),
+                denied: kept.denied_effects.into_owned(),
+            }),
             ..Self::default()
         }
     }
@@ -137,7 +145,8 @@ impl Inbox {
             approved: Cow::Borrowed(&self.approved),
             answerable: Cow::Borrowed(&self.answerable),
             written: Cow::Borrowed(&self.written),
-            happened: Cow::Borrowed(&self.happened),
+            happened: Cow::Borrowed(&self.past.happened),
+            denied_effects: Cow::Borrowed(&self.past.denied),
         })
     }
 
@@ -294,26 +303,63 @@ impl Inbox {
 
     /// Whether nothing was ever asked or denied, so that no call has a history.
     pub(super) fn is_blank(&self) -> bool {
-        self.all.is_empty() && self.denied.is_empty()
+        self.all.is_empty() && self.denied.is_empty() && self.past.denied.is_empty()
     }
 
     /// Records why an effect needs a person from now on.
     pub(super) fn require_person(&mut self, effect: String, why: Reason) {
-        self.happened.insert(effect, why);
+        Arc::make_mut(&mut self.past).happened.insert(effect, why);
     }
 
     /// Whether any effect needs a person.
     pub(super) fn requires_person(&self) -> bool {
-        !self.happened.is_empty()
+        !self.past.happened.is_empty()
     }
 
     /// Why this effect needs a person, if it does.
     pub(super) fn why_person(&self, effect: &str) -> Option<&Reason> {
-        self.happened.get(effect)
+        self.past.happened.get(effect)
     }
 
     pub(super) fn no_longer_require_person(&mut self, effect: &str) {
-        self.happened.remove(effect);
+        if self.past.happened.contains_key(effect) {
+            Arc::make_mut(&mut self.past).happened.remove(effect);
+        }
+    }
+
+    /// Records for other sessions of the same past that a call of this one was denied.
+    pub(super) fn share_denial(&mut self, effect: String, session: &str) {
+        let denied = DeniedEffect { session: session.to_owned(), has_words_since: false };
+        Arc::make_mut(&mut self.past).denied.insert(effect, denied);
+    }
+
+    /// Whether any effect was denied.
+    pub(super) fn shares_denials(&self) -> bool {
+        !self.past.denied.is_empty()
+    }
+
+    /// Whether the user has written since an effect was denied in another session; none if it was not.
+    pub(super) fn denied_elsewhere(&self, effect: &str, session: &str) -> Option<bool> {
+        let denied = self.past.denied.get(effect).filter(|denied| denied.session != session)?;
+        Some(denied.has_words_since)
+    }
+
+    pub(super) fn forget_shared_denial(&mut self, effect: &str) {
+        if self.past.denied.contains_key(effect) {
+            Arc::make_mut(&mut self.past).denied.remove(effect);
+        }
+    }
+
+    /// The user has written: denied calls may be requested again.
+    pub(super) fn note_words(&mut self) {
+        if self.shares_denials() {
+            Arc::make_mut(&mut self.past).denied.values_mut().for_each(|denied| denied.has_words_since = true);
+        }
+    }
+
+    /// Takes over the past of another session, which has it from this one, or the other way round.
+    pub(super) fn share_past_of(&mut self, other: &Self) {
+        self.past = Arc::clone(&other.past);
     }
 
     /// Makes one job's result count for another one as well.

@@ -123,6 +123,8 @@ pub(crate) struct Job {
     pub(crate) is_result_unknown: bool,
     /// Whether a person approved it.
     pub(crate) is_approved: bool,
+    /// Whether its effect needs a person because of its own doubt.
+    pub(crate) is_doubt_noted: bool,
 }
 
 /// A call with resolved references: what runs is what was shown.
@@ -461,6 +463,7 @@ impl Job {
             written: None,
             is_result_unknown: false,
             is_approved: false,
+            is_doubt_noted: false,
         }
     }
 }
