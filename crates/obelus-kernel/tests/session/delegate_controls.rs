@@ -1,6 +1,6 @@
 //! What people and the agent's file control at the top holds for delegates too.
 
-use obelus_kernel::session::{CallError, Decision, Input, Mode, Outcome, Settings};
+use obelus_kernel::session::{CallError, Decision, Input, Mode, Outcome, Settings, TurnEnd};
 use serde_json::{Map, Value, json};
 
 use crate::harness::{Harness, call};
@@ -111,6 +111,47 @@ fn lowered_limits_and_removed_addresses_hold_for_running_delegates() {
     take_rules(&mut harness, |settings| settings.delegates = Vec::new());
     harness.solve(json!([call("far", "x", json!({}))]), json!("over"));
     assert!(harness.loads.is_empty());
+}
+
+/// The agent's file has another definition of a tool, or none.
+fn take_tools(harness: &mut Harness, tools: Value, removed: &[&str]) {
+    let settings = Box::new(harness.session.rules().clone());
+    let removed = Some(removed.iter().map(|name| (*name).to_owned()).collect());
+    harness.tell(Input::Rules { settings, tools: tools.as_object().unwrap().clone(), removed }).unwrap();
+}
+
+/// POL-9, CALL-3: a delegate has its tools from its caller.
+#[test]
+fn changed_and_removed_tools_hold_for_running_delegates() {
+    let drop_of_text = json!({"drop": {"x-effect": "delete", "properties": {"id": {"type": "string"}}}});
+    for depth in 0..=2 {
+        for (tools, removed) in [(&drop_of_text, &[][..]), (&json!({}), &["drop"][..])] {
+            let mut harness = at_depth(depth);
+            harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
+            take_tools(&mut harness, tools.clone(), removed);
+            let refused = harness.decide(&question_at(depth), Decision::Approve { only: None }).unwrap_err();
+            let code = if depth == 0 { "already_decided" } else { "unknown_question" };
+            assert_eq!((refused.code, harness.rested()), (code, TurnEnd::Output), "depth {depth}");
+        }
+        let mut harness = at_depth(depth);
+        take_tools(&mut harness, json!({"read": {"x-effect": "delete", "properties": {"q": {}}}}), &[]);
+        harness.solve(json!([call("read", "x", json!({"q": 1}))]), json!("over"));
+        assert_eq!((harness.waiting(), harness.started.len()), (vec![question_at(depth)], 0));
+    }
+}
+
+#[test]
+fn a_saved_request_keeps_its_own_tools_when_the_agents_file_changes() {
+    let far = json!({"far": {"_delegate": "far.yaml", "x-effect": "read"}});
+    let mut harness = Harness::on(json!([{"type": "tool", "tool": far}]), json!({"guards_delegates": true}));
+    harness.start();
+    harness.solve(json!([call("far", "x", json!({}))]), json!("over"));
+    let own = json!({"read": {"x-trust": "trusted", "x-effect": "read", "description": "its own"}});
+    let request = Ok(json!({"context": [{"type": "tool", "tool": own}]}));
+    harness.tell(Input::Loaded { id: "0.0".parse().unwrap(), request }).unwrap();
+    take_tools(&mut harness, json!({"read": {"x-effect": "delete"}}), &["make"]);
+    harness.solve(json!([call("read", "x", json!({}))]), json!("over"));
+    assert_eq!(harness.handed_out("read").len(), 1);
 }
 
 /// POL-4: a delegate's error may quote what it read, so a parent that plans before reading does not see it.
