@@ -275,6 +275,7 @@ impl Session {
     pub fn handle(&mut self, now: Time, mut input: Input) -> Result<(), Refused> {
         let before = self.memory.now();
         self.memory.set_now(now);
+        self.scheduler.begin_round();
         self.count(&input);
         let taken = match input.pop_job() {
             Some(job) => self.pass_to_delegate(job, input),

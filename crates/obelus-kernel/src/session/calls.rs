@@ -158,6 +158,9 @@ impl Session {
         if let Some(verdict) = self.refusal_by_current_rules(at) {
             return self.refuse(at, &verdict);
         }
+        if !self.is_still_allowed(at, &call) {
+            return;
+        }
         // Calls that a person runs or has approved as a whole are limited by their own number (LOOP-2).
         let is_bounded = !self.scheduler.step_of(at).is_by_person;
         if is_bounded && self.turn.calls >= self.settings.max_calls {

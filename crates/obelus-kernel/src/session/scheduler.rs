@@ -47,6 +47,8 @@ pub(super) struct Scheduler {
     /// The jobs of model requests other than the turn's own.
     model_calls: BTreeMap<u64, JobRef>,
     next_request: u64,
+    /// The number of inputs so far.
+    round: u64,
     /// Jobs that are new or have a new status since the last [`Scheduler::take_changed`].
     changed: Vec<JobRef>,
     /// Calls that were started before their solution was complete.
@@ -192,8 +194,22 @@ impl Scheduler {
         self.running.saturating_sub(self.awaiting_user).saturating_add(self.early.unclaimed()) < most
     }
 
+    /// Another input is taken.
+    pub(super) fn begin_round(&mut self) {
+        self.round += 1;
+    }
+
+    /// Whether a job was ready before the present input.
+    pub(super) fn has_waited(&self, at: JobRef) -> bool {
+        self.job(at).ready_in != self.round
+    }
+
     pub(super) fn make_ready(&mut self, at: JobRef) {
         self.set_status(at, Status::Ready);
+        let round = self.round;
+        if let Some(job) = self.job_mut(at) {
+            job.ready_in = round;
+        }
         self.ready.push_back(at);
     }
 

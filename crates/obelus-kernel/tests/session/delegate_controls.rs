@@ -154,6 +154,32 @@ fn a_saved_request_keeps_its_own_tools_when_the_agents_file_changes() {
     assert_eq!(harness.handed_out("read").len(), 1);
 }
 
+fn confirming(tool: &str) -> impl FnOnce(&mut Settings) {
+    let policy = serde_json::from_value(json!({"confirm": [tool]})).unwrap();
+    move |settings| settings.policy = policy
+}
+
+/// POL-9: what was allowed earlier is judged again before it starts.
+#[test]
+fn a_call_that_waits_for_a_free_place_or_the_end_of_a_pause_asks_if_the_policy_does_by_then() {
+    for depth in 0..=2 {
+        let mut harness = Harness::at_work(json!({"guards_delegates": true, "max_parallel": 1}));
+        for level in 0..depth {
+            harness.solve(json!([call("child", "a", json!({"q": level}))]), json!("over"));
+        }
+        let calls =
+            [call("read", "x", json!({})), call("make", "y", json!({"q": 1})), call("make", "z", json!({"q": 2}))];
+        harness.solve(json!(calls), json!("over"));
+        take_rules(&mut harness, confirming("make"));
+        harness.tell(Input::Pause { by: "ann".into() }).unwrap();
+        harness.returns("read", json!(1));
+        harness.tell(Input::Resume { by: "ann".into() }).unwrap();
+        assert_eq!((harness.waiting().len(), harness.handed_out("make").len()), (2, 0), "depth {depth}");
+        harness.approve(&question_at(depth));
+        assert_eq!(harness.handed_out("make").len(), 1, "as approved");
+    }
+}
+
 /// POL-4: a delegate's error may quote what it read, so a parent that plans before reading does not see it.
 #[test]
 fn the_error_of_a_delegate_has_the_labels_of_all_that_it_read() {

@@ -123,6 +123,8 @@ pub(crate) struct Job {
     pub(crate) is_result_unknown: bool,
     /// Whether a person approved it.
     pub(crate) is_approved: bool,
+    /// The input that made it ready.
+    pub(crate) ready_in: u64,
     /// Whether its effect needs a person because of its own doubt.
     pub(crate) is_doubt_noted: bool,
 }
@@ -463,6 +465,7 @@ impl Job {
             written: None,
             is_result_unknown: false,
             is_approved: false,
+            ready_in: 0,
             is_doubt_noted: false,
         }
     }
