@@ -345,6 +345,7 @@ impl Session {
             }
             input @ Input::Resume { .. } => {
                 self.tasks.paused = None;
+                self.start_held();
                 self.pause_delegates(&input);
             }
             Input::Stop => self.stop(),

@@ -185,6 +185,10 @@ impl Session {
     /// Starts the same call again, with the same key.
     pub(super) fn start_again(&mut self, at: JobRef) {
         self.close_elicitations(at);
+        // The rules that count are those at the end of the pause.
+        if self.settings.guards_delegates && self.tasks.is_paused() {
+            return self.tasks.hold(at);
+        }
         // The mode may have been lowered since it was started.
         let tool = self.scheduler.find(at).and_then(|_| self.scheduler.call(at).tool.clone());
         let verdict = tool.map(|tool| self.settings.gate().judge_mode(&tool));

@@ -57,6 +57,28 @@ impl Session {
         }
     }
 
+    /// The pause ends: calls that were to start again do so.
+    pub(super) fn start_held(&mut self) {
+        for at in self.take_held() {
+            self.start_again(at);
+        }
+    }
+
+    /// A stop during a pause: calls that were to start again do not.
+    pub(super) fn drop_held(&mut self) {
+        for at in self.take_held() {
+            let error = CallError::new("not_started", "the turn was stopped before it could start again");
+            self.finish(at, Outcome::Error(error));
+        }
+    }
+
+    /// The calls that a pause held back, without those that have ended or are in doubt again.
+    fn take_held(&mut self) -> Vec<JobRef> {
+        let held = self.tasks.take_held().into_iter();
+        held.filter(|at| self.scheduler.running_job(*at).is_some_and(|at| !self.scheduler.job(at).awaits_user))
+            .collect()
+    }
+
     fn is_idempotent(&self, at: JobRef) -> bool {
         self.scheduler.call(at).tool.as_deref().is_some_and(|tool| tool.idempotent)
     }

@@ -159,6 +159,7 @@ impl Session {
             self.turn.enter(Phase::Working);
             self.turn.must_end(TurnEnd::Stopped, "stopped", "stopped by a person");
         }
+        self.drop_held();
         self.give_to_delegates(&Input::Stop);
     }
 

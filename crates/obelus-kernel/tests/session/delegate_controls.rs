@@ -95,6 +95,48 @@ fn a_call_in_doubt_that_is_refused_by_the_present_rules_is_not_repeated() {
     }
 }
 
+/// DUR-11: nothing is decided about a repetition before the pause ends.
+#[test]
+fn a_stop_a_mode_and_a_policy_hold_for_calls_that_are_to_be_repeated_after_a_pause() {
+    let stop = |harness: &mut Harness| harness.stop();
+    let lower = |harness: &mut Harness| harness.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
+    let refuse = |harness: &mut Harness| take_rules(harness, refusing("make"));
+    let nothing = |_: &mut Harness| {};
+    for depth in 0..=2 {
+        for (control, starts) in [(&stop as &dyn Fn(&mut Harness), 1), (&lower, 1), (&refuse, 1), (&nothing, 2)] {
+            let mut harness = at_depth(depth);
+            harness.solve(json!([call("make", "x", json!({"q": 1}))]), json!("made"));
+            let id = harness.started[0].id.clone();
+            harness.tell(Input::InDoubt { id }).unwrap();
+            harness.tell(Input::Pause { by: "ann".into() }).unwrap();
+            harness.decide(&question_at(depth), Decision::DidNot).unwrap();
+            assert_eq!(harness.started.len(), 1);
+            control(&mut harness);
+            harness.tell(Input::Resume { by: "ann".into() }).unwrap();
+            assert_eq!(harness.started.len(), starts, "depth {depth}");
+            if starts == 1 {
+                while !harness.requests.is_empty() {
+                    harness.solve(json!([]), json!("over"));
+                }
+                assert_ne!(harness.rested(), TurnEnd::Waiting, "depth {depth}: nothing is left to do");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_that_ends_during_a_pause_is_not_repeated_after_it() {
+    let mut harness = at_depth(0);
+    harness.solve(json!([call("make", "x", json!({"q": 1}))]), json!("made"));
+    let id = harness.started[0].id.clone();
+    harness.tell(Input::InDoubt { id }).unwrap();
+    harness.tell(Input::Pause { by: "ann".into() }).unwrap();
+    harness.decide("q1", Decision::DidNot).unwrap();
+    harness.returns("make", json!(1));
+    harness.tell(Input::Resume { by: "ann".into() }).unwrap();
+    assert_eq!((harness.started.len(), harness.read("†state.x")), (1, json!(1)));
+}
+
 #[test]
 fn lowered_limits_and_removed_addresses_hold_for_running_delegates() {
     let mut harness = at_depth(1);
