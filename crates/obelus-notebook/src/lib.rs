@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
 //! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
-//! | offer | [`call`], [`call_texts`], [`describe`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls and their texts for people, a model's answers and their schema, grounding |
+//! | offer | [`call`], [`call_texts`], [`describe`], [`transcript_entry`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls, their texts for people and their ends, a model's answers and their schema, grounding |
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;
@@ -49,5 +49,6 @@ pub mod steps;
 pub mod template;
 pub mod time;
 pub mod tool;
+pub mod transcript_entry;
 pub mod visible;
 pub mod wording;
