@@ -30,6 +30,7 @@
 //! | `input`, `output`, `ids`, `solution` | inputs and outputs |
 //! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
 //! | `calls`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
+//! | `allowance` | limits that a session and its delegates share |
 //! | `nodes` | a turn along a graph of steps |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions; `consenting`: standing consents |
 //! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects |
@@ -41,6 +42,7 @@
 //! | `checkpoint` | the stored form of a resting session |
 
 mod adopt;
+mod allowance;
 mod asking;
 mod calls;
 mod checkpoint;
@@ -285,6 +287,7 @@ impl Session {
         taken.inspect_err(|_| self.memory.undo_set_now(before))?;
         self.proceed();
         if self.constants.depth == 0 {
+            self.wake_delegates();
             self.share_past();
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::ids::{CallId, JobRef, LocalCall, Routed};
-use super::input::{CallError, Limit, Outcome};
+use super::input::{CallError, Outcome};
 use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
 use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
@@ -42,7 +42,11 @@ impl Session {
     }
 
     fn may_start(&self) -> bool {
-        !self.turn.stops() && !self.tasks.is_paused() && self.scheduler.has_room(self.settings.max_parallel)
+        let has_place = || !self.settings.guards_delegates || self.free_places() > 0;
+        !self.turn.stops()
+            && !self.tasks.is_paused()
+            && self.scheduler.has_room(self.settings.max_parallel)
+            && has_place()
     }
 
     fn check_job(&mut self, at: JobRef) {
@@ -163,11 +167,13 @@ impl Session {
         }
         // Calls that a person runs or has approved as a whole are limited by their own number (LOOP-2).
         let is_bounded = !self.scheduler.step_of(at).is_by_person;
-        if is_bounded && self.turn.calls >= self.settings.max_calls {
+        if let Some(limit) = self.limit_of_calls(at).filter(|_| is_bounded) {
             self.scheduler.requeue(at);
-            return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
+            return self.turn.must_end_at(limit);
         }
-        self.turn.calls += u32::from(is_bounded);
+        if is_bounded {
+            self.count_call();
+        }
         // The end of a call whose result is not stored is not waited for.
         if call.output_path.is_none() {
             self.turn.note_movement();
@@ -377,8 +383,10 @@ impl Session {
             && !self.tasks.is_paused()
             && !self.turn.stops()
             && !self.scheduler.early.contains((request, index));
-        let calls = self.turn.calls.saturating_add(self.scheduler.early.unclaimed());
-        let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && calls < self.settings.max_calls;
+        let early = self.scheduler.early.unclaimed();
+        let has_place = !self.settings.guards_delegates || early < self.free_places();
+        let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && has_place;
+        let has_room = has_room && early < self.calls_left().0;
         if !is_time || !has_room || crate::message::depth(call) >= crate::path::MAX_DEPTH {
             return None;
         }

@@ -184,9 +184,14 @@ impl Scheduler {
         self.ready.pop_front()
     }
 
-    /// Whether one more job may run. Jobs that wait for a person do not count.
+    /// The number of running jobs. Those that wait for a person do not count.
+    pub(super) fn running(&self) -> u32 {
+        self.running - self.awaiting_user
+    }
+
+    /// Whether one more job may run.
     pub(super) fn has_room(&self, most: u32) -> bool {
-        self.running - self.awaiting_user < most.max(1)
+        self.running() < most.max(1)
     }
 
     /// Whether one more call may start early.
