@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::allowance::Allowance;
 use super::ids::{JobRef, QuestionId};
-use super::input::{CallError, Input, Outcome};
+use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{Reply, Task, TurnEnd};
 use super::scheduler::{Status, call_id};
 use super::settings::Planning;
@@ -162,6 +162,11 @@ impl Session {
             && let Input::Decide { decision, .. } = &input
         {
             self.must_not_be_ending(decision)?;
+            // Nobody would see it, or could revoke it.
+            if matches!(decision, Decision::Consent { .. }) && self.delegates.get(at).is_some() {
+                let text = "a question of a delegate takes no standing consent; a plain yes approves the call";
+                return Err(Refused::new("consent_in_delegate", text));
+            }
         }
         let was_at_rest = self.turn.is_at_rest();
         match (self.with_child(at, input), elicited) {

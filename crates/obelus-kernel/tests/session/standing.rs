@@ -92,6 +92,24 @@ fn a_call_that_waits_for_a_free_place_asks_if_its_consent_was_revoked_meanwhile(
     assert_eq!(harness.handed_out("change").len(), 4);
 }
 
+/// It could be neither listed nor revoked.
+#[test]
+fn a_question_of_a_delegate_takes_no_standing_consent() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!("over"));
+    let terms = offer(&harness, "tool");
+    let mut harness = Harness::at_work(json!({"guards_delegates": true}));
+    harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
+    harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!("over"));
+    let id = "0.0/q1".parse().unwrap();
+    assert!(harness.session.consent_offers(&id).is_empty());
+    assert_eq!(harness.session.never_standing(&id), Some(NeverStanding::Delegate));
+    let refused = harness.decide("0.0/q1", Decision::Consent { terms, until: None }).unwrap_err();
+    assert_eq!((refused.code, harness.started.len()), ("consent_in_delegate", 0));
+    harness.approve("0.0/q1");
+    assert_eq!(harness.handed_out("change").len(), 1);
+}
+
 #[test]
 fn a_consent_can_be_revoked_and_expires() {
     let mut harness = talk();
