@@ -126,9 +126,8 @@ impl Session {
 
     /// A call is in doubt: until that is settled, it may have happened.
     pub(super) fn note_doubt(&mut self, at: JobRef) {
-        let effect = self.unrepeatable_effect(at).filter(|_| self.settings.guards_delegates);
-        if let Some(effect) = effect.filter(|effect| self.inbox.why_person(effect).is_none()) {
-            self.inbox.require_person(effect, Reason::MayHaveHappened);
+        if let Some(effect) = self.unrepeatable_effect(at).filter(|_| self.settings.guards_delegates) {
+            self.inbox.open_doubt(effect);
             if let Some(job) = self.scheduler.job_mut(at) {
                 job.is_doubt_noted = true;
             }
@@ -140,7 +139,7 @@ impl Session {
         let is_noted = self.scheduler.job_mut(at).is_some_and(|job| std::mem::take(&mut job.is_doubt_noted));
         let effect = if is_noted { self.effect_of_job(at) } else { None };
         if let Some(effect) = effect {
-            self.inbox.no_longer_require_person(&effect);
+            self.inbox.close_doubt(&effect);
         }
     }
 
@@ -151,12 +150,16 @@ impl Session {
         }
         let at_work = child.scheduler.steps().flat_map(|(number, step)| {
             let jobs = (0..step.jobs.len()).map(move |job| JobRef::new(number, job));
-            jobs.filter_map(|at| child.unrepeatable_effect(child.scheduler.running_job(at)?))
+            jobs.filter_map(|at| {
+                let effect = child.unrepeatable_effect(child.scheduler.running_job(at)?)?;
+                Some((effect, child.scheduler.job(at).is_doubt_noted))
+            })
         });
-        for effect in at_work {
-            if self.inbox.why_person(&effect).is_none() {
-                self.inbox.require_person(effect, Reason::MayHaveHappened);
+        for (effect, is_in_doubt) in at_work {
+            if is_in_doubt {
+                self.inbox.close_doubt(&effect);
             }
+            self.inbox.note_abandoned(effect);
         }
         child.delegates.iter().for_each(|(_, below)| self.note_abandoned(below));
     }

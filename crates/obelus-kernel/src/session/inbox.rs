@@ -124,6 +124,8 @@ impl From<InboxCheckpoint<'_>> for Inbox {
             past: Arc::new(SharedPast {
                 happened: kept.happened.into_owned(),
                 denied: kept.denied_effects.into_owned(),
+                // A call in doubt is running, so there is none.
+                doubts: BTreeMap::new(),
             }),
             ..Self::default()
         }
@@ -304,62 +306,6 @@ impl Inbox {
     /// Whether nothing was ever asked or denied, so that no call has a history.
     pub(super) fn is_blank(&self) -> bool {
         self.all.is_empty() && self.denied.is_empty() && self.past.denied.is_empty()
-    }
-
-    /// Records why an effect needs a person from now on.
-    pub(super) fn require_person(&mut self, effect: String, why: Reason) {
-        Arc::make_mut(&mut self.past).happened.insert(effect, why);
-    }
-
-    /// Whether any effect needs a person.
-    pub(super) fn requires_person(&self) -> bool {
-        !self.past.happened.is_empty()
-    }
-
-    /// Why this effect needs a person, if it does.
-    pub(super) fn why_person(&self, effect: &str) -> Option<&Reason> {
-        self.past.happened.get(effect)
-    }
-
-    pub(super) fn no_longer_require_person(&mut self, effect: &str) {
-        if self.past.happened.contains_key(effect) {
-            Arc::make_mut(&mut self.past).happened.remove(effect);
-        }
-    }
-
-    /// Records for other sessions of the same past that a call of this one was denied.
-    pub(super) fn share_denial(&mut self, effect: String, session: &str) {
-        let denied = DeniedEffect { session: session.to_owned(), has_words_since: false };
-        Arc::make_mut(&mut self.past).denied.insert(effect, denied);
-    }
-
-    /// Whether any effect was denied.
-    pub(super) fn shares_denials(&self) -> bool {
-        !self.past.denied.is_empty()
-    }
-
-    /// Whether the user has written since an effect was denied in another session; none if it was not.
-    pub(super) fn denied_elsewhere(&self, effect: &str, session: &str) -> Option<bool> {
-        let denied = self.past.denied.get(effect).filter(|denied| denied.session != session)?;
-        Some(denied.has_words_since)
-    }
-
-    pub(super) fn forget_shared_denial(&mut self, effect: &str) {
-        if self.past.denied.contains_key(effect) {
-            Arc::make_mut(&mut self.past).denied.remove(effect);
-        }
-    }
-
-    /// The user has written: denied calls may be requested again.
-    pub(super) fn note_words(&mut self) {
-        if self.shares_denials() {
-            Arc::make_mut(&mut self.past).denied.values_mut().for_each(|denied| denied.has_words_since = true);
-        }
-    }
-
-    /// Takes over the past of another session, which has it from this one, or the other way round.
-    pub(super) fn share_past_of(&mut self, other: &Self) {
-        self.past = Arc::clone(&other.past);
     }
 
     /// Makes one job's result count for another one as well.

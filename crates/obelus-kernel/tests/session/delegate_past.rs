@@ -117,6 +117,18 @@ fn a_doubt_that_is_settled_leaves_no_question_behind() {
 }
 
 #[test]
+fn a_doubt_stays_one_while_the_same_effect_is_repeated_with_a_kept_result() {
+    let mut harness = two_delegates();
+    harness.solve(json!([count("n")]), json!("over"));
+    harness.ends("count", lost());
+    harness.solve(json!([count("n")]), json!(null));
+    harness.approve("0.1/q1");
+    harness.returns("count", json!(7));
+    harness.solve(json!([count("n")]), json!(null));
+    assert_eq!((harness.waiting(), harness.handed_out("count").len()), (vec!["0.0/q1".into(), "0.1/q2".into()], 2));
+}
+
+#[test]
 fn a_doubt_that_nobody_settled_in_a_delegate_asks_in_the_next() {
     let mut harness = Harness::at_work(settings());
     harness.solve(json!([child("a")]), json!(null));

@@ -125,7 +125,7 @@ pub(crate) struct Job {
     pub(crate) is_approved: bool,
     /// The input that made it ready.
     pub(crate) ready_in: u64,
-    /// Whether its effect needs a person because of its own doubt.
+    /// Whether its doubt is known to all delegates.
     pub(crate) is_doubt_noted: bool,
 }
 
