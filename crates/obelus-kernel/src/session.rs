@@ -30,6 +30,7 @@
 //! | `input`, `output`, `ids`, `solution` | inputs and outputs |
 //! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
 //! | `calls`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
+//! | `allowance` | limits that a session and its delegates share |
 //! | `nodes` | a turn along a graph of steps |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions; `consenting`: standing consents |
 //! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects |
@@ -41,6 +42,7 @@
 //! | `checkpoint` | the stored form of a resting session |
 
 mod adopt;
+mod allowance;
 mod asking;
 mod calls;
 mod checkpoint;
@@ -95,8 +97,10 @@ use serde_json::{Value, json};
 
 pub use crate::policy::gate::Mode;
 pub use ids::{CallId, QuestionId, RequestId};
-pub use inbox::{About, AskedCall, Change, Named, Question, QuestionStatus, ValueMark, quoted_value};
+pub use inbox::{About, AskedCall, Change, Question, QuestionStatus};
 pub use input::{Answer, CallError, Decision, Input, Outcome};
+pub use obelus_notebook::call_texts::Named;
+pub use obelus_notebook::describe::{ValueMark, quoted_value};
 pub use obelus_notebook::dialect::Solution;
 pub use obelus_notebook::observation::Observation;
 pub use obelus_notebook::picture::Picture;
@@ -175,6 +179,8 @@ pub struct Session {
 /// The constants of the session.
 struct SessionConstants {
     id: String,
+    /// The id of the session at the top, of a delegate that shares its past.
+    root: Option<String>,
     /// The schema of the result.
     schema: Option<Value>,
     validator: Option<Arc<Validator>>,
@@ -226,7 +232,7 @@ impl Session {
         let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
         let mut session = Self {
-            constants: SessionConstants { id: id.into(), schema, validator, persistent, depth: 0 },
+            constants: SessionConstants { id: id.into(), root: None, schema, validator, persistent, depth: 0 },
             transcript: Transcript::new(context.text_origins(), views),
             memory: Memory::new(context),
             scheduler: Scheduler::default(),
@@ -271,6 +277,7 @@ impl Session {
     pub fn handle(&mut self, now: Time, mut input: Input) -> Result<(), Refused> {
         let before = self.memory.now();
         self.memory.set_now(now);
+        self.scheduler.begin_round();
         self.count(&input);
         let taken = match input.pop_job() {
             Some(job) => self.pass_to_delegate(job, input),
@@ -279,6 +286,10 @@ impl Session {
         // A refused input is not journaled, so it does not change the time.
         taken.inspect_err(|_| self.memory.undo_set_now(before))?;
         self.proceed();
+        if self.constants.depth == 0 {
+            self.wake_delegates();
+            self.share_past();
+        }
         Ok(())
     }
 
@@ -337,6 +348,7 @@ impl Session {
             }
             input @ Input::Resume { .. } => {
                 self.tasks.paused = None;
+                self.start_held();
                 self.pause_delegates(&input);
             }
             Input::Stop => self.stop(),

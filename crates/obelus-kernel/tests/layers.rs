@@ -40,7 +40,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("memory", &["fold", "origin", "message", "tool", "context"]),
-    ("offer", &["call", "dialect", "compose", "requested", "grounding"]),
+    ("offer", &["call", "call_texts", "describe", "transcript_entry", "dialect", "compose", "requested", "grounding"]),
     ("plan", &["plan", "steps"]),
     ("policy", &["policy"]),
     ("session", &["session"]),

@@ -11,15 +11,17 @@
 //! |---|---|---|
 //! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
 //! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
-//! | offer | [`call`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls, a model's answers and their schema, grounding |
+//! | offer | [`call`], [`call_texts`], [`describe`], [`transcript_entry`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls, their texts for people and their ends, a model's answers and their schema, grounding |
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;
 pub mod call_fields;
+pub mod call_texts;
 pub mod canonical;
 pub mod compose;
 pub mod consent_id;
 pub mod context;
+pub mod describe;
 pub mod dialect;
 pub mod dotted;
 pub mod expr;
@@ -47,5 +49,6 @@ pub mod steps;
 pub mod template;
 pub mod time;
 pub mod tool;
+pub mod transcript_entry;
 pub mod visible;
 pub mod wording;

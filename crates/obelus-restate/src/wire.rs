@@ -314,6 +314,7 @@ fn known_code(code: &str) -> &'static str {
         "bad_rules",
         "bad_state",
         "consent_ended",
+        "consent_in_delegate",
         "damaged",
         "ending",
         "expired",

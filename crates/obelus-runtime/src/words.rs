@@ -117,6 +117,7 @@ pub fn refusal_by_code(
         "consent_ended" => words.consent_ended,
         "unknown_consent" => words.unknown_consent,
         "unfit_consent" => words.unfit_consent,
+        "consent_in_delegate" => words.consent_in_delegate,
         "not_in_this_mode" => words.not_in_this_mode,
         "no_plan" => words.no_plan,
         "bad_state" => words.bad_state,

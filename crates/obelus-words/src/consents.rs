@@ -23,6 +23,9 @@ phrases! {
             "deletions and configuration are asked about every time";
         never_payment: "о платежах спрашивают каждый раз", "payments are asked about every time";
         never_secret: "о секретах спрашивают каждый раз", "secrets are asked about every time";
+        never_delegate:
+            "это вопрос помощника: о его шагах спрашивают каждый раз",
+            "this is a question of a delegate: its calls are asked about every time";
         never_here:
             "об этом спрашивают каждый раз: получатель или запись взяты из непроверенного",
             "this is asked about every time: its target comes from what is not trusted";

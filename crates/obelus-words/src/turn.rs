@@ -81,6 +81,9 @@ phrases! {
         consent_ended: "это согласие уже не действует", "the consent has ended already";
         unknown_consent: "такого согласия нет", "there is no such consent";
         unfit_consent: "так согласиться нельзя", "there is no such consent";
+        consent_in_delegate:
+            "это вопрос помощника: заранее согласиться с его шагами нельзя, ответьте просто «да»",
+            "a question of a delegate takes no standing consent; answer with a plain yes";
         not_in_this_mode: "в этом режиме это не выполняется", "the mode does not permit it";
         no_plan: "в запросе нет плана", "the request has no plan to run";
         bad_state: "состояние не подходит: {}", "the state does not fit: {}";

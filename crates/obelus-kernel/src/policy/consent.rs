@@ -221,6 +221,8 @@ pub enum NeverStanding {
     Payment,
     /// It hands over a secret.
     Secret,
+    /// A delegate asks about it.
+    Delegate,
 }
 
 /// Parts of names of tools that pay, and of parameters with secrets.

@@ -14,7 +14,6 @@ use crate::message::Message;
 use crate::names::alike;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-use crate::quote::word;
 use crate::template::{Template, TextPart};
 
 /// The origins of a call's parameters, computed on demand.
@@ -323,10 +322,4 @@ fn is_in_one_result(context: &Context, instance: Option<&str>, value: &Value) ->
         }
         _ => false,
     })
-}
-
-/// The mark of an untrusted value, with the tools it comes from.
-pub(crate) fn mark(origins: &Origins) -> String {
-    let names: Vec<String> = origins.untrusted().map(word).collect();
-    if names.is_empty() { String::new() } else { format!("   ← from {}, not trusted", names.join(", ")) }
 }

@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::describe::mark;
 use serde_json::{Map, Value, json};
 
 use super::grounding::{Callee, FoundIn, Grounded, Grounding};
-use super::provenance::mark;
 use crate::call::ASIDES;
 use crate::context::Context;
 use crate::expr::Expr;

@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::Session;
 use super::ids::{JobRef, QuestionNumber, Routed};
 use super::inbox::{
-    About, AskedCall, CallDescription, CallPart, Draft, NeedsPerson, QuestionEnd, QuestionStatus, Terms, ValueMark,
-    describe, marks,
+    About, AskedCall, CallDescription, Draft, NeedsPerson, QuestionEnd, QuestionStatus, Terms, names_in,
 };
 use super::output::Task;
 use super::scheduler::Status;
@@ -19,6 +18,7 @@ use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::policy::Reason;
 use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::describe::{CallPart, ValueMark, describe, marks};
 use obelus_notebook::plan::{RunsFor, StepOptions};
 
 /// A step, and the index of the call that was expanded over instances.
@@ -194,7 +194,7 @@ impl Session {
     /// Adds the names of the values in a question.
     pub(super) fn name_values(&mut self, number: QuestionNumber) {
         let Some(question) = self.inbox.get(number) else { return };
-        let names = self.naming().names_in(question);
+        let names = names_in(self.naming(), question);
         if let Some(question) = self.inbox.get_mut(number) {
             let known = std::mem::replace(&mut question.names, names);
             known.into_iter().for_each(|named| question.add_name(named));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::ids::{CallId, JobRef, LocalCall, Routed};
-use super::input::{CallError, Limit, Outcome};
+use super::input::{CallError, Outcome};
 use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
 use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
@@ -42,7 +42,11 @@ impl Session {
     }
 
     fn may_start(&self) -> bool {
-        !self.turn.stops() && !self.tasks.is_paused() && self.scheduler.has_room(self.settings.max_parallel)
+        let has_place = || !self.settings.guards_delegates || self.free_places() > 0;
+        !self.turn.stops()
+            && !self.tasks.is_paused()
+            && self.scheduler.has_room(self.settings.max_parallel)
+            && has_place()
     }
 
     fn check_job(&mut self, at: JobRef) {
@@ -158,13 +162,18 @@ impl Session {
         if let Some(verdict) = self.refusal_by_current_rules(at) {
             return self.refuse(at, &verdict);
         }
+        if !self.is_still_allowed(at, &call) {
+            return;
+        }
         // Calls that a person runs or has approved as a whole are limited by their own number (LOOP-2).
         let is_bounded = !self.scheduler.step_of(at).is_by_person;
-        if is_bounded && self.turn.calls >= self.settings.max_calls {
+        if let Some(limit) = self.limit_of_calls(at).filter(|_| is_bounded) {
             self.scheduler.requeue(at);
-            return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
+            return self.turn.must_end_at(limit);
         }
-        self.turn.calls += u32::from(is_bounded);
+        if is_bounded {
+            self.count_call();
+        }
         // The end of a call whose result is not stored is not waited for.
         if call.output_path.is_none() {
             self.turn.note_movement();
@@ -182,6 +191,10 @@ impl Session {
     /// Starts the same call again, with the same key.
     pub(super) fn start_again(&mut self, at: JobRef) {
         self.close_elicitations(at);
+        // The rules that count are those at the end of the pause.
+        if self.settings.guards_delegates && self.tasks.is_paused() {
+            return self.tasks.hold(at);
+        }
         // The mode may have been lowered since it was started.
         let tool = self.scheduler.find(at).and_then(|_| self.scheduler.call(at).tool.clone());
         let verdict = tool.map(|tool| self.settings.gate().judge_mode(&tool));
@@ -322,6 +335,7 @@ impl Session {
             self.close(other, status);
         }
         if let Some(child) = self.delegates.remove(at) {
+            self.note_abandoned(&child);
             self.drop_elicitations_of(at, &child);
         }
     }
@@ -369,8 +383,10 @@ impl Session {
             && !self.tasks.is_paused()
             && !self.turn.stops()
             && !self.scheduler.early.contains((request, index));
-        let calls = self.turn.calls.saturating_add(self.scheduler.early.unclaimed());
-        let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && calls < self.settings.max_calls;
+        let early = self.scheduler.early.unclaimed();
+        let has_place = !self.settings.guards_delegates || early < self.free_places();
+        let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && has_place;
+        let has_room = has_room && early < self.calls_left().0;
         if !is_time || !has_room || crate::message::depth(call) >= crate::path::MAX_DEPTH {
             return None;
         }
@@ -410,7 +426,9 @@ impl Session {
             // Only reads start early.
             earlier: None,
         });
-        if !verdict.is_allowed() || self.inbox.knows(&self.hash_of(&call, &frozen)) {
+        let is_decided =
+            self.inbox.knows(&self.hash_of(&call, &frozen)) || self.denied_elsewhere(&call, &frozen).is_some();
+        if !verdict.is_allowed() || is_decided {
             return None;
         }
         let id = Routed::own(LocalCall::Early { request, index });

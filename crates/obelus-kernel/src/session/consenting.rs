@@ -37,7 +37,8 @@ impl Session {
 
     /// Why no consent is possible for the calls of a question, whatever its scope.
     pub fn never_standing(&self, id: &QuestionId) -> Option<NeverStanding> {
-        let question = self.inbox.get(id.local()?)?;
+        let Some(number) = id.local() else { return Some(NeverStanding::Delegate) };
+        let question = self.inbox.get(number)?;
         let (tool, calls) = self.calls_asked(question)?;
         calls.iter().find_map(|params| never(tool, params))
     }

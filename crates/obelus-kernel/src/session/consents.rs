@@ -59,6 +59,16 @@ impl Consents {
         self.used.entry(at.step).or_default().push(ConsentUse { job: at.job, consent: number, call });
     }
 
+    /// A call that was to run by a consent has not started.
+    pub(super) fn forget_use(&mut self, at: JobRef) {
+        let Some(used) = self.used.get_mut(&at.step) else { return };
+        let Some(place) = used.iter().position(|one| one.job == at.job) else { return };
+        let number = used.remove(place).consent;
+        if let Some(consent) = self.all.iter_mut().find(|consent| consent.number == number) {
+            consent.uses -= 1;
+        }
+    }
+
     /// The consent by which a call ran, by the place in its report.
     pub(super) fn of_place(&self, (step, job): (u32, u32)) -> Option<&StandingConsent> {
         let used = self.used.get(&step)?.iter().find(|one| one.job == job)?;

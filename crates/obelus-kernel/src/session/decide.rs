@@ -258,6 +258,7 @@ impl Session {
         for (hash, jobs) in released {
             let Some((&primary, others)) = jobs.split_first() else { continue };
             self.inbox.grant(hash, primary);
+            self.forget_shared_denial(primary);
             if let Some(job) = self.scheduler.job_mut(primary) {
                 job.is_approved = true;
             }
@@ -281,7 +282,13 @@ impl Session {
             self.transcript.note_plan_denied(error);
         }
         for (hash, jobs) in dropped {
-            jobs.into_iter().for_each(|at| self.deny_job(at, &hash, reason));
+            for at in jobs {
+                // The model of a delegate cannot speak for the user.
+                if by != SentBy::AGENT_FOR_USER || self.constants.depth == 0 {
+                    self.share_denial(at);
+                }
+                self.deny_job(at, &hash, reason);
+            }
         }
     }
 
@@ -328,12 +335,12 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return };
         match question.about {
             About::InDoubt => {
-                let job = question.jobs().next();
-                if let Some(at) = job {
-                    self.note_happened(at, Reason::MayHaveHappened);
-                }
+                let effect = question.jobs().next().and_then(|at| self.unrepeatable_effect(at));
                 let error = CallError::new("in_doubt", "nobody said in time whether it happened");
                 self.settle_doubt(number, SentBy::NOBODY, Some(Outcome::Error(error)));
+                if let Some(effect) = effect {
+                    self.inbox.require_person(effect, Reason::MayHaveHappened);
+                }
             }
             About::Input if question.elicitation.is_some() => {
                 self.settle_elicitation(number, QuestionStatus::Expired, SentBy::NOBODY, ElicitationAnswer::Gone);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::allowance::Allowance;
 use super::ids::{JobRef, QuestionId};
-use super::input::{CallError, Input, Outcome};
+use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{Reply, Task, TurnEnd};
 use super::scheduler::{Status, call_id};
 use super::settings::Planning;
@@ -14,38 +15,44 @@ use super::{Refused, Session};
 use crate::context::Context;
 use crate::message::Message;
 use crate::origin::{Origin, Origins};
+use crate::time::Time;
 
-/// The running delegates, by job.
+/// The running delegates.
 #[derive(Default)]
-pub(super) struct Delegates(BTreeMap<JobRef, Box<Session>>);
+pub(super) struct Delegates {
+    /// By job.
+    running: BTreeMap<JobRef, Box<Session>>,
+    /// What its callers leave to the session, if it is a delegate that shares their limits.
+    pub(super) allowance: Option<Allowance>,
+}
 
 impl Delegates {
     pub(super) fn get(&self, at: JobRef) -> Option<&Session> {
-        self.0.get(&at).map(|child| &**child)
+        self.running.get(&at).map(|child| &**child)
     }
 
     pub(super) fn get_mut(&mut self, at: JobRef) -> Option<&mut Session> {
-        self.0.get_mut(&at).map(|child| &mut **child)
+        self.running.get_mut(&at).map(|child| &mut **child)
     }
 
     pub(super) fn add(&mut self, at: JobRef, child: Session) {
-        self.0.insert(at, Box::new(child));
+        self.running.insert(at, Box::new(child));
     }
 
     pub(super) fn remove(&mut self, at: JobRef) -> Option<Box<Session>> {
-        if self.0.is_empty() { None } else { self.0.remove(&at) }
+        if self.running.is_empty() { None } else { self.running.remove(&at) }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (JobRef, &Session)> {
-        self.0.iter().map(|(at, child)| (*at, &**child))
+        self.running.iter().map(|(at, child)| (*at, &**child))
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
-        self.0.values_mut().map(|child| &mut **child)
+        self.running.values_mut().map(|child| &mut **child)
     }
 
     pub(super) fn jobs(&self) -> Vec<JobRef> {
-        self.0.keys().copied().collect()
+        self.running.keys().copied().collect()
     }
 }
 
@@ -130,6 +137,9 @@ impl Session {
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
         child.constants.depth = self.constants.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
+        if self.settings.guards_delegates {
+            child.constants.root = Some(self.constants.root.as_ref().unwrap_or(&self.constants.id).clone());
+        }
         child.tasks.paused = self.tasks.paused.clone().filter(|_| self.settings.guards_delegates);
         Ok(child)
     }
@@ -152,6 +162,11 @@ impl Session {
             && let Input::Decide { decision, .. } = &input
         {
             self.must_not_be_ending(decision)?;
+            // Nobody would see it, or could revoke it.
+            if matches!(decision, Decision::Consent { .. }) && self.delegates.get(at).is_some() {
+                let text = "a question of a delegate takes no standing consent; a plain yes approves the call";
+                return Err(Refused::new("consent_in_delegate", text));
+            }
         }
         let was_at_rest = self.turn.is_at_rest();
         match (self.with_child(at, input), elicited) {
@@ -193,10 +208,38 @@ impl Session {
 
     /// Gives a delegate an input, and collects its tasks. None if there is no such delegate.
     fn with_child(&mut self, at: JobRef, input: Input) -> Option<Result<(), Refused>> {
+        self.run_child(at, matches!(input, Input::Decide { .. }), |child, now| child.handle(now, input))
+    }
+
+    /// Lets a delegate start calls that waited.
+    pub(super) fn wake_delegate(&mut self, at: JobRef) {
+        self.run_child(at, false, |child, now| {
+            child.memory.set_now(now);
+            child.scheduler.begin_round();
+            child.proceed();
+            child.wake_delegates();
+            Ok(())
+        });
+    }
+
+    fn run_child(
+        &mut self,
+        at: JobRef,
+        is_decision: bool,
+        act: impl FnOnce(&mut Session, Time) -> Result<(), Refused>,
+    ) -> Option<Result<(), Refused>> {
         let now = self.memory.now();
+        self.give_allowance(at, is_decision);
         let child = self.delegates.get_mut(at)?;
         let was_waiting = child.turn.is_waiting();
-        let answer = child.handle(now, input);
+        let shares = child.constants.root.is_some();
+        if shares {
+            child.inbox.share_past_of(&self.inbox);
+        }
+        let answer = act(child, now);
+        if shares {
+            self.inbox.share_past_of(&child.inbox);
+        }
         let is_waiting = child.turn.is_waiting();
         let mut reply = None;
         while let Some(task) = child.poll() {
@@ -207,6 +250,7 @@ impl Session {
                 task => self.tasks.push(task.below(at)),
             }
         }
+        self.count_calls_of(at);
         if answer.is_ok() && is_waiting != was_waiting {
             self.scheduler.set_awaits_user(at, is_waiting);
             if was_waiting {

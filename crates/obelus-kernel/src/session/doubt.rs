@@ -57,6 +57,28 @@ impl Session {
         }
     }
 
+    /// The pause ends: calls that were to start again do so.
+    pub(super) fn start_held(&mut self) {
+        for at in self.take_held() {
+            self.start_again(at);
+        }
+    }
+
+    /// A stop during a pause: calls that were to start again do not.
+    pub(super) fn drop_held(&mut self) {
+        for at in self.take_held() {
+            let error = CallError::new("not_started", "the turn was stopped before it could start again");
+            self.finish(at, Outcome::Error(error));
+        }
+    }
+
+    /// The calls that a pause held back, without those that have ended or are in doubt again.
+    fn take_held(&mut self) -> Vec<JobRef> {
+        let held = self.tasks.take_held().into_iter();
+        held.filter(|at| self.scheduler.running_job(*at).is_some_and(|at| !self.scheduler.job(at).awaits_user))
+            .collect()
+    }
+
     fn is_idempotent(&self, at: JobRef) -> bool {
         self.scheduler.call(at).tool.as_deref().is_some_and(|tool| tool.idempotent)
     }
@@ -76,6 +98,7 @@ impl Session {
             AskedCall { marks: described.marks, ..AskedCall::new(frozen.call.clone(), String::new(), vec![at]) };
         self.ask(Draft::new(About::InDoubt, vec![asked], described.words).because(vec![known, started]));
         self.scheduler.set_awaits_user(at, true);
+        self.note_doubt(at);
     }
 
     /// The open question about this job's effect.
@@ -90,6 +113,7 @@ impl Session {
         let Some(at) = job else { return };
         self.end_question(number, QuestionStatus::Answered, by, None);
         self.scheduler.set_awaits_user(at, false);
+        self.forget_doubt(at);
         self.turn.reopen();
         match outcome {
             Some(outcome) => self.finish(at, outcome),

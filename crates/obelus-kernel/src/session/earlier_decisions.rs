@@ -25,7 +25,7 @@ impl Session {
             self.take_claimed_denial(at, call, &frozen, &hash);
             return true;
         }
-        self.settle_by_denial(at, call, &hash)
+        self.settle_by_denial(at, call, &frozen, &hash)
             || self.settle_by_question(at, call, &hash)
             || self.settle_by_approval(at, call, &hash)
     }
@@ -38,16 +38,25 @@ impl Session {
             Some((number, index)) => self.deny(number, &[index], reason, SentBy::AGENT_FOR_USER),
             None => self.record_denial(frozen, hash, reason),
         }
+        // A delegate talks to no user.
+        if self.constants.depth == 0 {
+            self.share_denial(at);
+        }
         self.deny_job(at, hash, reason);
     }
 
     /// Drops a denied call, unless it is requested again after a later message of the user.
-    fn settle_by_denial(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
-        let Some(since) = self.inbox.denied(hash) else { return false };
+    fn settle_by_denial(&mut self, at: JobRef, call: &Call, frozen: &Value, hash: &str) -> bool {
+        let here = self.inbox.denied(hash).map(|since| self.memory.words_since(since).is_some());
+        let denials = [here, self.denied_elsewhere(call, frozen)];
+        if denials == [None, None] {
+            return false;
+        }
         // A graph has no way to request it: a later message of the user suffices.
         let asks = says(call, "requires_confirmation") || self.graph.is_some();
-        if asks && self.memory.words_since(since).is_some() {
+        if asks && denials.into_iter().flatten().all(|has_words_since| has_words_since) {
             self.inbox.forget_denial(hash);
+            self.forget_shared_denial(at);
             return false;
         }
         self.drop_denied(at, SessionReason::DeniedBefore.words(self.settings.language.as_deref()));

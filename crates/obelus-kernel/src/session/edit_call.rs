@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::decide::unfit;
 use super::ids::{JobRef, QuestionId, QuestionNumber};
-use super::inbox::{About, CallPart, Change, Question, describe, marks};
+use super::inbox::{About, Change, Question, names_in};
 use super::input::Decision;
 use super::scheduler::Frozen;
 use super::{InvalidValue, Refused, Session};
@@ -19,6 +19,7 @@ use crate::path::value_at;
 use crate::policy::{Place, Proposal, Reason, Ruling};
 use crate::tool::Tool;
 use crate::wording::closest;
+use obelus_notebook::describe::{CallPart, describe, marks};
 
 /// The result of an edit.
 pub(super) struct CallEdit {
@@ -165,7 +166,7 @@ impl Session {
         if let Some(tool) = &call.tool {
             change_after(&mut edited, index, tool, &frozen.params(call));
         }
-        let names = self.naming().names_in(&edited);
+        let names = names_in(self.naming(), &edited);
         names.into_iter().for_each(|named| edited.add_name(named));
         edited
     }

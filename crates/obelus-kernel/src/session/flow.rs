@@ -107,7 +107,7 @@ impl Session {
 
     /// Asks the model for the next solution.
     pub(super) fn request(&mut self) {
-        if let Some(limit) = self.turn.limit_of_requests(&self.settings) {
+        if let Some(limit) = self.limit_of_requests() {
             return self.rest(TurnEnd::Limit, Some(limit));
         }
         self.drop_early_calls();
@@ -159,6 +159,7 @@ impl Session {
             self.turn.enter(Phase::Working);
             self.turn.must_end(TurnEnd::Stopped, "stopped", "stopped by a person");
         }
+        self.drop_held();
         self.give_to_delegates(&Input::Stop);
     }
 

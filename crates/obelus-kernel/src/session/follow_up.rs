@@ -49,6 +49,11 @@ impl Session {
         self.inbox.get(number).into_iter().flat_map(Question::jobs).map(|job| job.step).collect()
     }
 
+    /// Whether a decision would begin a new turn.
+    pub(super) fn renews_by_decision(&self) -> bool {
+        self.follow_up() == FollowUp::UntilDone && self.turn.is_at_rest() && self.turn.asks_model()
+    }
+
     /// Records a decision. After the end of a turn it begins a new one.
     pub(super) fn note_decision(&mut self, steps: &[u32], was_at_rest: bool) {
         if self.follow_up() != FollowUp::UntilDone {

@@ -1,5 +1,6 @@
 //! Effects that need a person from now on: those that happened, or may have, and of which no result was kept (DUR-4), and
-//! those that were denied with a plan or left out of it (ASK-3).
+//! those that were denied with a plan or left out of it (ASK-3). A session and its delegates share them, and calls that
+//! were denied one by one.
 
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ impl Session {
         CallError::new(CallError::RESULT_NOT_KEPT, text)
     }
 
-    /// Records that a call that must not be repeated happened, or may have.
-    pub(super) fn note_happened(&mut self, at: JobRef, why: Reason) {
+    /// Records that a call that must not be repeated happened.
+    fn note_happened(&mut self, at: JobRef, why: Reason) {
         if let Some(effect) = self.unrepeatable_effect(at) {
             self.inbox.require_person(effect, why);
         }
@@ -68,6 +69,7 @@ impl Session {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
             let call = Call::read(proposal, &self.memory.context).0;
             let effect = self.effect_of(&call, &proposed(&call));
+            self.inbox.forget_shared_denial(&effect);
             if self.inbox.why_person(&effect) == Some(&Reason::DeniedInPlan) {
                 self.inbox.no_longer_require_person(&effect);
             }
@@ -103,7 +105,7 @@ impl Session {
         self.settings.guards_effects && call.delegate.is_none() && call.tool.as_deref().is_some_and(acts)
     }
 
-    fn unrepeatable_effect(&self, at: JobRef) -> Option<String> {
+    pub(super) fn unrepeatable_effect(&self, at: JobRef) -> Option<String> {
         let call = self.scheduler.call(at);
         let is_repeatable = call.tool.as_deref().is_none_or(|tool| tool.idempotent);
         let frozen = self.scheduler.frozen(at).filter(|_| self.has_effect(at) && !is_repeatable)?;
@@ -115,7 +117,81 @@ impl Session {
         let is_other = |name: &str| {
             (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
         };
-        hash(&self.constants.id, frozen, is_other)
+        hash(self.constants.root.as_ref().unwrap_or(&self.constants.id), frozen, is_other)
+    }
+
+    fn effect_of_job(&self, at: JobRef) -> Option<String> {
+        Some(self.effect_of(self.scheduler.call(at), &self.scheduler.frozen(at)?.call))
+    }
+
+    /// A call is in doubt: until that is settled, it may have happened.
+    pub(super) fn note_doubt(&mut self, at: JobRef) {
+        if let Some(effect) = self.unrepeatable_effect(at).filter(|_| self.settings.guards_delegates) {
+            self.inbox.open_doubt(effect);
+            if let Some(job) = self.scheduler.job_mut(at) {
+                job.is_doubt_noted = true;
+            }
+        }
+    }
+
+    /// The doubt about a call is settled.
+    pub(super) fn forget_doubt(&mut self, at: JobRef) {
+        let is_noted = self.scheduler.job_mut(at).is_some_and(|job| std::mem::take(&mut job.is_doubt_noted));
+        let effect = if is_noted { self.effect_of_job(at) } else { None };
+        if let Some(effect) = effect {
+            self.inbox.close_doubt(&effect);
+        }
+    }
+
+    /// A delegate ends while effects of it are at work: nobody will learn whether they happened.
+    pub(super) fn note_abandoned(&mut self, child: &Session) {
+        if child.constants.root.is_none() {
+            return;
+        }
+        let at_work = child.scheduler.steps().flat_map(|(number, step)| {
+            let jobs = (0..step.jobs.len()).map(move |job| JobRef::new(number, job));
+            jobs.filter_map(|at| {
+                let effect = child.unrepeatable_effect(child.scheduler.running_job(at)?)?;
+                Some((effect, child.scheduler.job(at).is_doubt_noted))
+            })
+        });
+        for (effect, is_in_doubt) in at_work {
+            if is_in_doubt {
+                self.inbox.close_doubt(&effect);
+            }
+            self.inbox.note_abandoned(effect);
+        }
+        child.delegates.iter().for_each(|(_, below)| self.note_abandoned(below));
+    }
+
+    /// A call was denied: the same one is ignored in other delegates and at the top too (ASK-3).
+    pub(super) fn share_denial(&mut self, at: JobRef) {
+        if let Some(effect) = self.effect_of_job(at).filter(|_| self.settings.guards_delegates) {
+            self.inbox.share_denial(effect, &self.constants.id);
+        }
+    }
+
+    /// Whether the user has written since the same call was denied in another delegate or at the top; none if it was
+    /// not. Paths of results do not matter there: each session has its own memory.
+    pub(super) fn denied_elsewhere(&self, call: &Call, frozen: &Value) -> Option<bool> {
+        let shares = self.settings.guards_delegates && self.inbox.shares_denials();
+        shares.then(|| self.inbox.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id))?
+    }
+
+    /// A denied call is requested again, or approved.
+    pub(super) fn forget_shared_denial(&mut self, at: JobRef) {
+        let effect = if self.inbox.shares_denials() { self.effect_of_job(at) } else { None };
+        if let Some(effect) = effect {
+            self.inbox.forget_shared_denial(&effect);
+        }
+    }
+
+    /// Gives the delegates the present past. Questions of theirs are shown by it.
+    pub(super) fn share_past(&mut self) {
+        for child in self.delegates.iter_mut().filter(|child| child.constants.root.is_some()) {
+            child.inbox.share_past_of(&self.inbox);
+            child.share_past();
+        }
     }
 }
 

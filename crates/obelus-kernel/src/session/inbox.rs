@@ -3,33 +3,32 @@
 //! It owns questions, decisions about calls, elicitations of running calls, and the reads that show what a question
 //! would change. It knows only the ids of jobs: a decision returns the jobs it releases.
 
-mod describe;
 mod elicitation;
 mod elicitation_form;
 mod naming;
+mod past;
 mod preview_reads;
 mod question;
 mod shown;
-mod value_names;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
-pub(super) use describe::{CallPart, describe, marks};
-pub use describe::{ValueMark, quoted_value};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer};
 pub use elicitation_form::ElicitationForm;
 pub(super) use elicitation_form::describe_elicitation;
-pub(super) use naming::{CallTexts, SessionReason};
+pub(super) use naming::{SessionReason, headline, names_in};
+use obelus_notebook::describe::ValueMark;
+use past::{DeniedEffect, SharedPast};
 pub(super) use preview_reads::{MOST_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
-pub use value_names::Named;
 
 /// Questions and decisions of a session.
 #[derive(Default)]
@@ -59,8 +58,8 @@ pub(super) struct Inbox {
     pub(super) answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
     written: Vec<String>,
-    /// Effects that need a person: why. They happened, or may have, without a result, or were not approved in a plan.
-    happened: BTreeMap<String, Reason>,
+    /// What it remembers together with delegates.
+    past: Arc<SharedPast>,
 }
 
 /// A job that needs a person.
@@ -107,6 +106,8 @@ pub(super) struct InboxCheckpoint<'a> {
     written: Cow<'a, [String]>,
     #[serde(default)]
     happened: Cow<'a, BTreeMap<String, Reason>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    denied_effects: Cow<'a, BTreeMap<String, DeniedEffect>>,
 }
 
 impl From<InboxCheckpoint<'_>> for Inbox {
@@ -120,7 +121,12 @@ impl From<InboxCheckpoint<'_>> for Inbox {
             approved: kept.approved.into_owned(),
             answerable: kept.answerable.into_owned(),
             written: kept.written.into_owned(),
-            happened: kept.happened.into_owned(),
+            past: Arc::new(SharedPast {
+                happened: kept.happened.into_owned(),
+                denied: kept.denied_effects.into_owned(),
+                // A call in doubt is running, so there is none.
+                doubts: BTreeMap::new(),
+            }),
             ..Self::default()
         }
     }
@@ -141,7 +147,8 @@ impl Inbox {
             approved: Cow::Borrowed(&self.approved),
             answerable: Cow::Borrowed(&self.answerable),
             written: Cow::Borrowed(&self.written),
-            happened: Cow::Borrowed(&self.happened),
+            happened: Cow::Borrowed(&self.past.happened),
+            denied_effects: Cow::Borrowed(&self.past.denied),
         })
     }
 
@@ -298,26 +305,7 @@ impl Inbox {
 
     /// Whether nothing was ever asked or denied, so that no call has a history.
     pub(super) fn is_blank(&self) -> bool {
-        self.all.is_empty() && self.denied.is_empty()
-    }
-
-    /// Records why an effect needs a person from now on.
-    pub(super) fn require_person(&mut self, effect: String, why: Reason) {
-        self.happened.insert(effect, why);
-    }
-
-    /// Whether any effect needs a person.
-    pub(super) fn requires_person(&self) -> bool {
-        !self.happened.is_empty()
-    }
-
-    /// Why this effect needs a person, if it does.
-    pub(super) fn why_person(&self, effect: &str) -> Option<&Reason> {
-        self.happened.get(effect)
-    }
-
-    pub(super) fn no_longer_require_person(&mut self, effect: &str) {
-        self.happened.remove(effect);
+        self.all.is_empty() && self.denied.is_empty() && self.past.denied.is_empty()
     }
 
     /// Makes one job's result count for another one as well.

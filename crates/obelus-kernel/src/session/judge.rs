@@ -36,15 +36,35 @@ impl Session {
     /// Decides whether an acting call may run: by people's earlier decisions, else by the gate.
     pub(super) fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
         let Some(tool) = &call.tool else { return };
+        if self.is_allowed(at, call, tool) {
+            self.scheduler.make_ready(at);
+        }
+    }
+
+    /// Judges a call again that was allowed and then had to wait: rules, consents and the past may be others by now.
+    /// What a person approved was asked about as it is. Returns whether it may start.
+    pub(super) fn is_still_allowed(&mut self, at: JobRef, call: &Arc<Call>) -> bool {
+        let has_waited = self.scheduler.has_waited(at) && !self.scheduler.job(at).is_approved;
+        let Some(tool) = call.tool.as_ref().filter(|_| has_waited && self.settings.guards_delegates) else {
+            return true;
+        };
+        let tool = Arc::clone(self.memory.context.tool(&tool.name).unwrap_or(tool));
+        self.catch_up_grounds(at);
+        self.consents.forget_use(at);
+        self.is_allowed(at, call, &tool)
+    }
+
+    /// Whether a call is allowed; otherwise it is settled, refused or asked about.
+    fn is_allowed(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> bool {
         if self.settle_by_earlier_decision(at, call) {
-            return;
+            return false;
         }
         let verdict = self.verdict_on(at, call, tool);
         if verdict.is_allowed() {
             if let [Reason::Consented { number, .. }] = verdict.reasons() {
                 self.consents.note_use(at, *number, Arc::clone(&call.raw));
             }
-            return self.scheduler.make_ready(at);
+            return true;
         }
         let is_from_elsewhere = || {
             let hash = || self.scheduler.frozen(at).map(|frozen| self.hash_of(call, &frozen.call)).unwrap_or_default();
@@ -55,6 +75,7 @@ impl Session {
             Ruling::Refuse if !(verdict.is_by_mode() && is_from_elsewhere()) => self.refuse(at, &verdict),
             _ => self.ask_about_call(at, call, verdict.into_reasons()),
         }
+        false
     }
 
     pub(super) fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {

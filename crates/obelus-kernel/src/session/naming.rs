@@ -1,9 +1,10 @@
 //! Calls, questions and values in words for people.
 
+use obelus_notebook::call_texts::CallTexts;
 use serde_json::Value;
 
 use super::Session;
-use super::inbox::{CallTexts, Question};
+use super::inbox::{Question, headline};
 
 impl Session {
     /// A call for people on one safe line: what is done, to what, and what is set.
@@ -18,7 +19,7 @@ impl Session {
 
     /// What a question is about, in one line.
     pub fn headline(&self, question: &Question) -> String {
-        self.naming().headline(question)
+        headline(self.naming(), question)
     }
 
     /// The label of a tool's parameter, by its dotted path, if the tool's author provides one.

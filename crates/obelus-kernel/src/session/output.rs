@@ -11,6 +11,7 @@ use super::report_error::ReportError;
 use super::scheduler::{NO_ROWS, NOT_CHOSEN};
 use crate::time::Time;
 use crate::tool::Tool;
+pub use obelus_notebook::transcript_entry::CallStatus;
 
 /// A task for the driver.
 #[derive(Clone, Debug)]
@@ -186,59 +187,10 @@ pub struct CallReport {
     pub error: Option<Box<ReportError>>,
 }
 
-/// The status of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallStatus {
-    /// It is part of a plan that has not been started.
-    Planned,
-    /// A needed value is missing.
-    Blocked,
-    /// It may run as soon as there is room.
-    Ready,
-    /// It waits for a person.
-    Waiting,
-    /// It runs.
-    Running,
-    /// It has run.
-    Done,
-    /// It failed.
-    Failed,
-    /// A needed value never came.
-    Skipped,
-    /// A person said no.
-    Denied,
-    /// The mode or the policy said no.
-    Refused,
-}
-
 impl CallReport {
     /// Whether the call was skipped because its branch was not chosen, or its list is empty, which is not a failure.
     pub fn is_off_branch(&self) -> bool {
         let is_not_chosen = |error: &ReportError| error.has_code(NOT_CHOSEN) || error.has_code(NO_ROWS);
         self.status == CallStatus::Skipped && self.error.as_deref().is_some_and(is_not_chosen)
-    }
-}
-
-impl CallStatus {
-    /// The status in one word.
-    pub fn name(self) -> &'static str {
-        match self {
-            CallStatus::Planned => "planned",
-            CallStatus::Blocked => "blocked",
-            CallStatus::Ready => "ready",
-            CallStatus::Waiting => "waiting",
-            CallStatus::Running => "running",
-            CallStatus::Done => "done",
-            CallStatus::Failed => "failed",
-            CallStatus::Skipped => "skipped",
-            CallStatus::Denied => "denied",
-            CallStatus::Refused => "refused",
-        }
-    }
-
-    /// Whether the call should have run and did not, or did not succeed.
-    pub fn did_not_succeed(self) -> bool {
-        matches!(self, CallStatus::Failed | CallStatus::Refused | CallStatus::Skipped)
     }
 }

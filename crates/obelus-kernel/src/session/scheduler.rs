@@ -47,6 +47,8 @@ pub(super) struct Scheduler {
     /// The jobs of model requests other than the turn's own.
     model_calls: BTreeMap<u64, JobRef>,
     next_request: u64,
+    /// The number of inputs so far.
+    round: u64,
     /// Jobs that are new or have a new status since the last [`Scheduler::take_changed`].
     changed: Vec<JobRef>,
     /// Calls that were started before their solution was complete.
@@ -182,9 +184,14 @@ impl Scheduler {
         self.ready.pop_front()
     }
 
-    /// Whether one more job may run. Jobs that wait for a person do not count.
+    /// The number of running jobs. Those that wait for a person do not count.
+    pub(super) fn running(&self) -> u32 {
+        self.running - self.awaiting_user
+    }
+
+    /// Whether one more job may run.
     pub(super) fn has_room(&self, most: u32) -> bool {
-        self.running - self.awaiting_user < most.max(1)
+        self.running() < most.max(1)
     }
 
     /// Whether one more call may start early.
@@ -192,8 +199,22 @@ impl Scheduler {
         self.running.saturating_sub(self.awaiting_user).saturating_add(self.early.unclaimed()) < most
     }
 
+    /// Another input is taken.
+    pub(super) fn begin_round(&mut self) {
+        self.round += 1;
+    }
+
+    /// Whether a job was ready before the present input.
+    pub(super) fn has_waited(&self, at: JobRef) -> bool {
+        self.job(at).ready_in != self.round
+    }
+
     pub(super) fn make_ready(&mut self, at: JobRef) {
         self.set_status(at, Status::Ready);
+        let round = self.round;
+        if let Some(job) = self.job_mut(at) {
+            job.ready_in = round;
+        }
         self.ready.push_back(at);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::ids::{QuestionId, Routed};
-use super::inbox::Question;
+use super::inbox::{Question, headline};
 use super::{Refused, Session};
 use crate::expr::Expr;
 use crate::fault::Fault;
@@ -70,7 +70,7 @@ impl Session {
     /// What waits for a value or a decision: questions, and what the agent asked for in its last message.
     fn in_progress(&self) -> Value {
         let naming = self.naming();
-        let entry = |question: &Question| json!({"description": naming.headline(question), "requested_at": question.requested_at.to_string()});
+        let entry = |question: &Question| json!({"description": headline(naming, question), "requested_at": question.requested_at.to_string()});
         let request = self.turn.asked_for();
         let request = request.map(|(words, at)| json!({"description": words, "requested_at": at.to_string()}));
         self.questions().iter().filter(|question| question.is_open()).map(entry).chain(request).collect()

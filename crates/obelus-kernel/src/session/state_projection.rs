@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ids::QuestionNumber;
-use super::inbox::{About, CallTexts, Inbox, QuestionStatus};
+use super::inbox::{About, Inbox, QuestionStatus};
 use super::output::{CallReport, CallStatus};
 use super::settings::Settings;
 use crate::call::ASIDES;
@@ -19,6 +19,7 @@ use crate::names::alike;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
 use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_texts::CallTexts;
 use obelus_notebook::dialect::blocks::Step;
 
 /// The longest key of a confirmation.

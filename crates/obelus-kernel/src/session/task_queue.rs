@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::ids::JobRef;
 use super::output::Task;
 
 /// Tasks for the driver, oldest first.
@@ -10,6 +11,8 @@ pub(super) struct TaskQueue {
     tasks: VecDeque<Task>,
     /// Who has paused the session.
     pub(super) paused: Option<String>,
+    /// Calls to start again when the pause ends, if they may by then.
+    held: Vec<JobRef>,
 }
 
 impl TaskQueue {
@@ -23,6 +26,18 @@ impl TaskQueue {
 
     pub(super) fn is_paused(&self) -> bool {
         self.paused.is_some()
+    }
+
+    /// Holds a call back until the pause ends.
+    pub(super) fn hold(&mut self, at: JobRef) {
+        if !self.held.contains(&at) {
+            self.held.push(at);
+        }
+    }
+
+    /// The calls that were held back.
+    pub(super) fn take_held(&mut self) -> Vec<JobRef> {
+        std::mem::take(&mut self.held)
     }
 
     /// The next task. During a pause, tasks that start something stay.

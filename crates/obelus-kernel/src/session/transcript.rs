@@ -9,7 +9,6 @@
 //! | `history` | the entries in order, and their limit |
 //! | `pending_call` | calls before they become entries |
 
-mod entry;
 mod history;
 mod pending_call;
 
@@ -24,10 +23,10 @@ use super::plan_graph::ProposedStep;
 use super::report_error::ReportError;
 use super::scheduler::ActiveStep;
 use crate::origin::Origins;
-pub use entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 use history::History;
 use obelus_notebook::compose;
 use obelus_notebook::jq::Filter;
+pub use obelus_notebook::transcript_entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 pub(super) use pending_call::{PendingCall, params_alone};
 
 /// What the model has been shown, and what to tell it next.

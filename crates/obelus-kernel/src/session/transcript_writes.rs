@@ -101,6 +101,9 @@ impl Session {
         }
         self.tell_words(role, text.to_owned());
         self.memory.remember(Message::text(role, text));
+        if role == Role::User {
+            self.inbox.note_words();
+        }
     }
 
     /// Adds the end of a call.

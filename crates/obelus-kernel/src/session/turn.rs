@@ -38,8 +38,11 @@ pub(super) struct Turn {
     asks_when_decided: bool,
     requests: u32,
     pub(super) calls: u32,
+    /// The calls that its delegates have started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) calls_below: u32,
     tokens: u64,
-    /// The total usage of the model, including delegates and model calls; limits apply to the turn's own.
+    /// The total usage of the model, including delegates and model calls.
     pub(super) spent: Spent,
     repairs_left: u32,
     /// The last unreadable answer, and its error.
@@ -83,6 +86,11 @@ pub(super) struct Turn {
     over: Option<(TurnEnd, CallError)>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// After this many equal failures of the same call the turn ends.
 const SAME_FAILURES: u32 = 3;
 
@@ -94,6 +102,7 @@ impl Turn {
             asks_when_decided: false,
             requests: 0,
             calls: 0,
+            calls_below: 0,
             tokens: 0,
             spent: Spent::default(),
             repairs_left: settings.repairs,
@@ -374,7 +383,7 @@ impl Turn {
         let Phase::Rested(ends) = self.phase else { return };
         if ends == TurnEnd::Limit {
             // The limit was for the agent; approved calls still run.
-            self.calls = 0;
+            (self.calls, self.calls_below) = (0, 0);
         }
         self.said.clear();
         // With several questions, the model is asked after the last decision, whichever turn raised them.

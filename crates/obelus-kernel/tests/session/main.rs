@@ -16,6 +16,8 @@ mod checkpoint;
 mod clock;
 mod consent;
 mod delegate_controls;
+mod delegate_limits;
+mod delegate_past;
 mod delegates;
 mod doubt;
 mod early;

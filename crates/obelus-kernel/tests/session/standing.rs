@@ -72,6 +72,45 @@ fn a_consent_lets_the_same_fields_of_the_tool_run_and_is_named_as_the_reason() {
 }
 
 #[test]
+fn a_call_that_waits_for_a_free_place_asks_if_its_consent_was_revoked_meanwhile() {
+    let settings = json!({"persistent": true, "follow_up": "until_done", "guards_delegates": true, "max_parallel": 1});
+    let mut harness = Harness::on(json!([]), settings);
+    harness.user("Set the sums of 1, 2 and 3");
+    harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!(null));
+    consent(&mut harness, "tool");
+    harness.returns("change", json!(true));
+    harness.solve([2, 3, 4].map(|id| change(json!(id), json!({"sum": 6}))).to_vec().into(), json!(null));
+    assert_eq!((harness.handed_out("change").len(), harness.session.consents()[0].uses), (2, 3));
+    harness.returns("change", json!(true));
+    assert_eq!((harness.handed_out("change").len(), harness.session.consents()[0].uses), (3, 3), "it still holds");
+    harness.tell(Input::Revoke { consent: 1, by: "bob".to_owned() }).expect("it is taken back");
+    harness.returns("change", json!(true));
+    assert_eq!((harness.handed_out("change").len(), harness.waiting().len()), (3, 1));
+    assert_eq!(harness.session.consents()[0].uses, 2, "the last one did not run by it");
+    let id = harness.waiting().remove(0);
+    harness.approve(&id);
+    assert_eq!(harness.handed_out("change").len(), 4);
+}
+
+/// It could be neither listed nor revoked.
+#[test]
+fn a_question_of_a_delegate_takes_no_standing_consent() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!("over"));
+    let terms = offer(&harness, "tool");
+    let mut harness = Harness::at_work(json!({"guards_delegates": true}));
+    harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
+    harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!("over"));
+    let id = "0.0/q1".parse().unwrap();
+    assert!(harness.session.consent_offers(&id).is_empty());
+    assert_eq!(harness.session.never_standing(&id), Some(NeverStanding::Delegate));
+    let refused = harness.decide("0.0/q1", Decision::Consent { terms, until: None }).unwrap_err();
+    assert_eq!((refused.code, harness.started.len()), ("consent_in_delegate", 0));
+    harness.approve("0.0/q1");
+    assert_eq!(harness.handed_out("change").len(), 1);
+}
+
+#[test]
 fn a_consent_can_be_revoked_and_expires() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!(null));

@@ -79,6 +79,7 @@ pub fn never_in_words(never: Option<NeverStanding>, language: Language) -> &'sta
         Some(NeverStanding::Effect) => words.never_effect,
         Some(NeverStanding::Payment) => words.never_payment,
         Some(NeverStanding::Secret) => words.never_secret,
+        Some(NeverStanding::Delegate) => words.never_delegate,
         None => words.never_here,
     }
 }

@@ -1,11 +1,11 @@
 //! What a running call asks of a person, in parts: its own text, and the values that it requests.
 
+use obelus_notebook::describe::mark;
 use obelus_notebook::requested::{RequestedField, cut, requested};
 use serde_json::Value;
 
 use super::question::Question;
 use crate::origin::Origins;
-use crate::policy::mark;
 use crate::visible::visible;
 
 /// The limit of characters of a call's text.

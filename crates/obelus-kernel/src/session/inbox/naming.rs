@@ -1,17 +1,12 @@
-//! Names for people: of tools (`x-title`) and their parameters (`x-labels`), in the session's language, and a call on
-//! one line with them.
+//! Questions in words for people, and the session's own reasons.
 
 use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_texts::{CallTexts, Named, param_at};
 use obelus_words::Language;
 use serde_json::Value;
 
 use super::question::{About, Question};
-use crate::call::ASIDES;
-use crate::context::Context;
-use crate::visible::visible;
-
-/// The longest line of a call.
-const LONGEST_LINE: usize = 200;
+use crate::names::alike;
 
 /// The session's own reasons for people.
 #[derive(Clone, Copy)]
@@ -52,84 +47,40 @@ impl SessionReason {
     }
 }
 
-/// Creates texts for people from a context, in a language as far as the tools' authors provide it.
-#[derive(Clone, Copy)]
-pub(in crate::session) struct CallTexts<'a> {
-    pub(in crate::session) context: &'a Context,
-    pub(in crate::session) language: Option<&'a str>,
-}
-
-impl CallTexts<'_> {
-    /// A call for people on one safe line: what is done, to what, and what is set.
-    pub(in crate::session) fn call_headline(&self, call: &Value) -> String {
-        let Self { context, language } = *self;
-        let name = call.tool_name();
-        let tool = context.tool(name);
-        let mut line = tool.and_then(|tool| tool.title(language)).unwrap_or(name).to_owned();
-        let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
-        let id = entity.and_then(|entity| entity["id"].as_str());
-        if let Some(id) = id.and_then(|id| call.get(id)) {
-            line.push_str(&format!(" {}", spoken(id)));
-        }
-        let mut set = Vec::new();
-        let is_param = |field: &str| {
-            let is_aside = ASIDES.contains(&field) && tool.is_none_or(|tool| tool.param(field).is_none());
-            !field.starts_with('_') && !is_aside && Some(field) != id
-        };
-        for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
-            gather(field, value, &mut |path, value| {
-                let name = tool.and_then(|tool| tool.label(path, language)).unwrap_or(path);
-                let known = tool.and_then(|tool| self.name_of_value(tool, call, path, value));
-                set.push(format!("{name}: {}", known.unwrap_or_else(|| spoken(value))));
-            });
-        }
-        if !set.is_empty() {
-            line.push_str(&format!(" ({})", set.join(", ")));
-        }
-        let line = visible(&line);
-        match line.char_indices().nth(LONGEST_LINE) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line,
-        }
+/// The subject of a question, on one line.
+pub(in crate::session) fn headline(texts: CallTexts<'_>, question: &Question) -> String {
+    if let Some(words) = &question.headline {
+        return words.clone();
     }
-
-    /// The subject of a question, on one line.
-    pub(in crate::session) fn headline(&self, question: &Question) -> String {
-        if let Some(words) = &question.headline {
-            return words.clone();
+    match (question.about, question.calls.as_slice()) {
+        // A server's own text is not a headline.
+        (About::Call | About::InDoubt | About::Input, [asked]) => texts.call_headline(&asked.call),
+        (About::Call | About::Plan, [first, ..]) => {
+            format!("{} … ({})", texts.call_headline(&first.call), question.calls.len())
         }
-        match (question.about, question.calls.as_slice()) {
-            // A server's own text is not a headline.
-            (About::Call | About::InDoubt | About::Input, [asked]) => self.call_headline(&asked.call),
-            (About::Call | About::Plan, [first, ..]) => {
-                format!("{} … ({})", self.call_headline(&first.call), question.calls.len())
-            }
-            _ => question.description.lines().next().unwrap_or_default().to_owned(),
-        }
+        _ => question.description.lines().next().unwrap_or_default().to_owned(),
     }
 }
 
-/// Visits every value below, with its path; lists of plain values count as one.
-fn gather(path: &str, value: &Value, visit: &mut impl FnMut(&str, &Value)) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            for (name, value) in fields {
-                gather(&format!("{path}.{name}"), value, visit);
+/// The names of the values in a question.
+pub(in crate::session) fn names_in(texts: CallTexts<'_>, question: &Question) -> Vec<Named> {
+    let mut named: Vec<Named> = Vec::new();
+    let asked = question.calls.iter().enumerate().filter(|_| question.about == About::Call);
+    for (index, asked) in asked {
+        let Some(tool) = asked.call.tool().and_then(|name| texts.context.tool(name)) else { continue };
+        let places = tool.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
+        for (place, _) in places {
+            let last = place.rsplit('.').next().unwrap_or(place);
+            let changes = question.changes.iter().filter(|change| change.call == index);
+            let changes = changes.filter(|change| alike(&change.field, last));
+            let own = param_at(&asked.call, place).into_iter();
+            for value in own.chain(changes.filter_map(|change| change.before.as_ref())) {
+                let is_known = named.iter().any(|known| known.place == *place && known.value == *value);
+                if let Some(name) = texts.name_of_value(tool, &asked.call, place, value).filter(|_| !is_known) {
+                    named.push(Named { place: place.clone(), value: value.clone(), name });
+                }
             }
         }
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            for item in items {
-                gather(path, item, visit);
-            }
-        }
-        other => visit(path, other),
     }
-}
-
-fn spoken(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(spoken).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
-    }
+    named
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::describe::{ValueMark, leaves};
 use super::elicitation::Elicitation;
-use super::value_names::Named;
 use crate::origin::Origins;
-use crate::policy::{Grounded, Reason, mark};
+use crate::policy::{Grounded, Reason};
 use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
 use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_texts::Named;
+use obelus_notebook::describe::{ValueMark, leaves, mark};
 use obelus_notebook::mention::consent::ConsentWords;
 use obelus_notebook::plan::StepOptions;
 

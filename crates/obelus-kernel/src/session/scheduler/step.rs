@@ -123,6 +123,10 @@ pub(crate) struct Job {
     pub(crate) is_result_unknown: bool,
     /// Whether a person approved it.
     pub(crate) is_approved: bool,
+    /// The input that made it ready.
+    pub(crate) ready_in: u64,
+    /// Whether its doubt is known to all delegates.
+    pub(crate) is_doubt_noted: bool,
 }
 
 /// A call with resolved references: what runs is what was shown.
@@ -461,6 +465,8 @@ impl Job {
             written: None,
             is_result_unknown: false,
             is_approved: false,
+            ready_in: 0,
+            is_doubt_noted: false,
         }
     }
 }

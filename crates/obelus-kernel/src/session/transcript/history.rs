@@ -7,9 +7,8 @@ use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 use super::pending_call::PendingCall;
-use crate::session::output::CallStatus;
+use obelus_notebook::transcript_entry::{CallEntry, CallStatus, TranscriptEntry, TranscriptEvent};
 
 /// The limit of unsent entries. Over it, the older half is left out.
 const MOST_UNSENT: usize = 200;

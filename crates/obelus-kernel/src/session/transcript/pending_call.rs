@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::entry::{CallEntry, TranscriptEvent};
 use crate::call::Call;
 use crate::tool::Tool;
+use obelus_notebook::transcript_entry::{CallEntry, TranscriptEvent};
 
 /// An ended call, whose entry is made later.
 #[derive(Clone, Debug)]

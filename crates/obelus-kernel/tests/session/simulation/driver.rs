@@ -110,7 +110,13 @@ impl<'a> Driver<'a> {
                 let Some(start) = take(&mut self.calls, *pick) else { return };
                 self.ended.push(start.id.clone());
                 let outcome = outcome(&start, *ending);
+                let is_outside = matches!(ending, Ending::Outside) && matches!(outcome, Outcome::Messages(_));
+                let is_kept = !is_outside && !matches!(outcome, Outcome::Error(_));
+                self.watch.ends(&start.call, is_kept);
                 self.tell(Input::Ended { id: start.id, outcome });
+                if is_outside {
+                    self.watch.is_not_kept(&start.call);
+                }
             }
             Move::Echo { pick } => {
                 let known = (!self.ended.is_empty()).then(|| self.ended[pick % self.ended.len()].clone());

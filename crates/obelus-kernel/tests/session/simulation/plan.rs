@@ -117,8 +117,22 @@ fn dangerous() -> impl Strategy<Value = Planned> {
     })
 }
 
+/// Creations with few variants: delegates often propose the same.
+fn creation() -> impl Strategy<Value = Planned> {
+    (0..2u8, select(&["a", "b"][..])).prop_map(|(number, field)| Planned {
+        tool: "make",
+        params: vec![("a", Param::Number(number))],
+        scope: None,
+        output: vec![vec![vec!["state", "made", field]]],
+        instance: None,
+        aside: None,
+        brings: false,
+        defect: None,
+    })
+}
+
 pub(crate) fn plan() -> impl Strategy<Value = Vec<Planned>> {
-    vec(prop_oneof![2 => call(), 1 => dangerous()], 0..6)
+    vec(prop_oneof![4 => call(), 2 => dangerous(), 1 => creation()], 0..6)
 }
 
 fn spelt(place: &Place) -> String {

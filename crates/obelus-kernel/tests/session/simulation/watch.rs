@@ -30,6 +30,9 @@ pub(crate) struct Watch<'a> {
     /// Calls that the current input approves if the session accepts it, then those that it replaces by an edit.
     offered: Vec<String>,
     edited: Vec<String>,
+    /// Effects in doubt before the current input, here and in delegates; then those of which no result was kept.
+    doubts: BTreeSet<String>,
+    unkept: BTreeSet<String>,
     consents: BTreeSet<QuestionId>,
     /// Queued messages of the user, each with the questions open at that time.
     said: VecDeque<(String, Vec<Question>)>,
@@ -39,12 +42,15 @@ pub(crate) struct Watch<'a> {
     turn: usize,
     requests: BTreeMap<usize, u32>,
     calls: BTreeMap<usize, u32>,
+    all_calls: BTreeMap<usize, u32>,
     at_limit: BTreeSet<usize>,
     /// The length of the context at the last check.
     length: usize,
 }
 
 const ASIDES: [&str; 4] = ["comment", "requires_confirmation", "confirmed", "confirmation_decision"];
+/// Tools whose calls must not be repeated without a person.
+const UNREPEATABLE: [&str; 3] = ["make", "edit", "wipe"];
 const FINAL: [CallStatus; 5] =
     [CallStatus::Done, CallStatus::Failed, CallStatus::Skipped, CallStatus::Denied, CallStatus::Refused];
 
@@ -60,6 +66,8 @@ impl<'a> Watch<'a> {
             ran: BTreeSet::new(),
             offered: Vec::new(),
             edited: Vec::new(),
+            doubts: BTreeSet::new(),
+            unkept: BTreeSet::new(),
             consents: BTreeSet::new(),
             said: VecDeque::new(),
             heard: None,
@@ -67,6 +75,7 @@ impl<'a> Watch<'a> {
             turn: 0,
             requests: BTreeMap::new(),
             calls: BTreeMap::new(),
+            all_calls: BTreeMap::new(),
             at_limit: BTreeSet::new(),
             length: 0,
         }
@@ -88,7 +97,22 @@ impl<'a> Watch<'a> {
         format!("{}.0", self.sent.len() - 1)
     }
 
+    /// A call ends. A kept result ends the questions about its effect.
+    pub(crate) fn ends(&mut self, call: &Value, is_kept: bool) {
+        if is_kept {
+            self.unkept.remove(&effect(call));
+        }
+    }
+
+    /// The result of a call was not kept.
+    pub(crate) fn is_not_kept(&mut self, call: &Value) {
+        if UNREPEATABLE.contains(&call["_tool"].as_str().unwrap_or_default()) {
+            self.unkept.insert(effect(call));
+        }
+    }
+
     pub(crate) fn before(&mut self, session: &Session, input: &Input) {
+        self.doubts = doubts(session);
         self.offered.clear();
         self.edited.clear();
         match input {
@@ -206,7 +230,7 @@ impl<'a> Watch<'a> {
         let call = &*start.call;
         let (is_own, is_first) = (!start.id.to_string().contains('/'), start.attempt == 1);
         let needs_person = match self.verdict(call) {
-            Verdict::Allow => false,
+            Verdict::Allow => is_first && self.is_repetition(session, call),
             Verdict::Confirm => true,
             Verdict::Refuse => panic!("{call} was started in the mode {}", self.world.mode),
         };
@@ -218,6 +242,13 @@ impl<'a> Watch<'a> {
             let approvals = self.approved.get(&content).copied().unwrap_or_default();
             assert!(*starts <= approvals, "{call} was started {starts} times by {approvals} approvals");
         }
+        if is_first && !needs_person && !is_of_approved_plan(session, call) {
+            // Delegates have their calls from the same limit.
+            let calls = self.all_calls.entry(self.turn).or_default();
+            *calls += 1;
+            let most = self.world.max_calls;
+            assert!(*calls <= most || self.at_limit.contains(&self.turn), "too many calls in one turn with delegates");
+        }
         if is_own && is_first {
             let calls = self.calls.entry(self.turn).or_default();
             // LOOP-2: the limit does not count calls of an approved plan.
@@ -225,6 +256,12 @@ impl<'a> Watch<'a> {
             assert!(*calls <= self.world.max_calls || self.at_limit.contains(&self.turn), "too many calls in one turn");
             self.look_at_order(session, reports, call, needs_person);
         }
+    }
+
+    /// DUR-4: whether the same effect happened, or may have, here or in a delegate, and nobody knows its result.
+    fn is_repetition(&self, session: &Session, call: &Value) -> bool {
+        let effect = effect(call);
+        self.unkept.contains(&effect) || (self.doubts.contains(&effect) && doubts(session).contains(&effect))
     }
 
     /// PLAN-1, PLAN-3: the calls that feed a call have ended; in a sequence, also those before it.
@@ -260,8 +297,9 @@ impl<'a> Watch<'a> {
             for report in reports.iter().filter(|report| job_of(report).0 == tag) {
                 let status = report.status;
                 // It may have been approved after the next call started.
-                let has_waited =
-                    status == CallStatus::Waiting || matches!(self.verdict(&report.call), Verdict::Confirm);
+                let has_waited = status == CallStatus::Waiting
+                    || matches!(self.verdict(&report.call), Verdict::Confirm)
+                    || was_asked_about(session, &report.call);
                 let lets_go = FINAL.contains(&status) || has_waited || (status == CallStatus::Running && may_run);
                 assert!(lets_go, "{call} runs, and {} stands before it, {status:?}", report.call);
             }
@@ -360,6 +398,27 @@ fn content(id: &str, call: &Value) -> String {
     let fields: BTreeMap<&String, &Value> =
         call.as_object().expect("a call").iter().filter(|(name, _)| !ASIDES.contains(&name.as_str())).collect();
     format!("{session} {fields:?}")
+}
+
+/// What a call does, wherever it is made and its result goes.
+fn effect(call: &Value) -> String {
+    let is_param = |name: &&String| *name == "_tool" || !(name.starts_with('_') || ASIDES.contains(&name.as_str()));
+    let fields: BTreeMap<&String, &Value> =
+        call.as_object().expect("a call").iter().filter(|(name, _)| is_param(name)).collect();
+    format!("{fields:?}")
+}
+
+/// The effects in doubt, here and in delegates.
+fn doubts(session: &Session) -> BTreeSet<String> {
+    let questions = session.questions().into_iter();
+    let open = questions.filter(|question| question.is_open() && question.about == About::InDoubt);
+    open.flat_map(|question| question.calls.iter().map(|asked| effect(&asked.call)).collect::<Vec<_>>()).collect()
+}
+
+/// Whether a person was asked about a call.
+fn was_asked_about(session: &Session, call: &Value) -> bool {
+    let is_it = |asked: &AskedCall| asked.call["comment"] == call["comment"];
+    session.questions().iter().any(|question| question.about == About::Call && question.calls.iter().any(is_it))
 }
 
 fn job_of(report: &CallReport) -> Job {

@@ -178,6 +178,7 @@ impl World {
             "max_calls": self.max_calls,
             "max_parallel": self.max_parallel,
             "guards_limits": true,
+            "guards_effects": true,
             "guards_delegates": true,
             "max_depth": 2,
             "max_result_bytes": 1000,

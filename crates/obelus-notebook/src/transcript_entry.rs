@@ -1,4 +1,4 @@
-//! The entries of a transcript.
+//! The entries of a transcript: the history of a session for its model, and the status of a call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,9 +6,57 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::session::output::CallStatus;
+use crate::shorten::clip;
 use crate::time::Time;
-use obelus_notebook::shorten::clip;
+
+/// The status of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    /// It is part of a plan that has not been started.
+    Planned,
+    /// A needed value is missing.
+    Blocked,
+    /// It may run as soon as there is room.
+    Ready,
+    /// It waits for a person.
+    Waiting,
+    /// It runs.
+    Running,
+    /// It has run.
+    Done,
+    /// It failed.
+    Failed,
+    /// A needed value never came.
+    Skipped,
+    /// A person said no.
+    Denied,
+    /// The mode or the policy said no.
+    Refused,
+}
+
+impl CallStatus {
+    /// The status in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallStatus::Planned => "planned",
+            CallStatus::Blocked => "blocked",
+            CallStatus::Ready => "ready",
+            CallStatus::Waiting => "waiting",
+            CallStatus::Running => "running",
+            CallStatus::Done => "done",
+            CallStatus::Failed => "failed",
+            CallStatus::Skipped => "skipped",
+            CallStatus::Denied => "denied",
+            CallStatus::Refused => "refused",
+        }
+    }
+
+    /// Whether the call should have run and did not, or did not succeed.
+    pub fn did_not_succeed(self) -> bool {
+        matches!(self, CallStatus::Failed | CallStatus::Refused | CallStatus::Skipped)
+    }
+}
 
 /// One entry of a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +70,7 @@ pub struct TranscriptEntry {
     #[serde(flatten)]
     pub what: TranscriptEvent,
     /// Its approximate number of characters in a prompt.
-    pub(super) size: usize,
+    pub size: usize,
 }
 
 /// An event of a session.
@@ -131,7 +179,7 @@ impl TranscriptEntry {
     }
 
     /// A line that replaces it; none if there is nothing to leave out.
-    pub(super) fn digest(&self) -> Option<Self> {
+    pub fn digest(&self) -> Option<Self> {
         let what = match &self.what {
             TranscriptEvent::Answer { node, say, output, .. } => {
                 let output = if output.is_string() { output.clone() } else { Value::Null };
@@ -166,12 +214,12 @@ impl TranscriptEntry {
     }
 
     /// Whether it shows an observation, whole or in part.
-    pub(super) fn shows_observation(&self) -> bool {
+    pub fn shows_observation(&self) -> bool {
         !self.is_digest && matches!(self.what, TranscriptEvent::Observed { .. })
     }
 
     /// Whether it is kept as long as possible: a change, a denial, a failure, a person's message (PROMPT-3).
-    pub(super) fn is_lasting(&self) -> bool {
+    pub fn is_lasting(&self) -> bool {
         match &self.what {
             TranscriptEvent::Call(entry) => entry.changes || entry.status != CallStatus::Done,
             TranscriptEvent::Decision { .. } | TranscriptEvent::LeftOut { .. } => true,

@@ -2,18 +2,17 @@
 //!
 //! One line for each value, and every text in quotes (see `quote`).
 
-use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::call_fields::CallFields as _;
 use crate::origin::Origins;
 use crate::path::Segment;
-use crate::policy::mark;
 use crate::quote::{json, word};
 use crate::visible::visible;
 
 /// A part of a call with origins.
-pub(in crate::session) enum CallPart<'a> {
+pub enum CallPart<'a> {
     /// That the call is made at all.
     Proposal,
     /// The value at a path below the parameters.
@@ -26,11 +25,7 @@ pub(in crate::session) enum CallPart<'a> {
 const LONG: usize = 400;
 
 /// A call as text. `is_aside` identifies remarks, `origins` gives the origins of parts.
-pub(in crate::session) fn describe(
-    call: &Value,
-    is_aside: &dyn Fn(&str) -> bool,
-    origins: &dyn Fn(CallPart<'_>) -> Origins,
-) -> String {
+pub fn describe(call: &Value, is_aside: &dyn Fn(&str) -> bool, origins: &dyn Fn(CallPart<'_>) -> Origins) -> String {
     let Value::Object(fields) = call else { return json(call) };
     let tool = fields.tool_name();
     let head = format!("{}{}", visible(tool), mark(&origins(CallPart::Proposal)));
@@ -70,7 +65,7 @@ pub struct ValueMark {
 }
 
 /// The untrusted parts of a call, with the places of the description.
-pub(in crate::session) fn marks(
+pub fn marks(
     call: &Value,
     is_aside: &dyn Fn(&str) -> bool,
     origins: &dyn Fn(CallPart<'_>) -> Origins,
@@ -96,13 +91,19 @@ pub(in crate::session) fn marks(
     found
 }
 
+/// The mark of an untrusted value, with the tools it comes from.
+pub fn mark(origins: &Origins) -> String {
+    let names: Vec<String> = origins.untrusted().map(word).collect();
+    if names.is_empty() { String::new() } else { format!("   ← from {}, not trusted", names.join(", ")) }
+}
+
 /// A value for people: texts in quotes, misleading characters escaped.
 pub fn quoted_value(value: &Value) -> String {
     json(value)
 }
 
 /// The fields of a call that have a line of their own, with their places: parameters and remarks.
-pub(super) fn leaves(call: &Value) -> Vec<(String, &Value)> {
+pub fn leaves(call: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     let fields = call.as_object().into_iter().flatten();
     for (name, value) in fields.filter(|(name, _)| !name.starts_with('_')) {

@@ -1,0 +1,138 @@
+//! Limits that a session and its delegates share: calls and tokens of a turn, and calls at once (LOOP-2, PLAN-5). A
+//! delegate has less than its caller, but without this, many delegates together would have more.
+
+use super::Session;
+use super::ids::JobRef;
+use super::input::{CallError, Limit};
+use super::output::TurnEnd;
+use super::turn::Phase;
+
+/// What the callers leave to a delegate while it takes an input.
+#[derive(Clone, Copy)]
+pub(super) struct Allowance {
+    /// The calls that may still start, with the limit that they come from.
+    calls: (u32, u32),
+    /// The calls that have started, here and below.
+    started: u32,
+    /// The same for tokens, if they are limited.
+    tokens: Option<(u64, u64)>,
+    /// The calls that may run at once, here and below.
+    places: u32,
+}
+
+impl Session {
+    /// The limit that the call of a job would exceed, if any. One that a person approved is held against the limit of
+    /// its own session alone.
+    pub(super) fn limit_of_calls(&self, at: JobRef) -> Option<Limit> {
+        let most = self.settings.max_calls;
+        let (left, most) = match self.scheduler.job(at).is_approved {
+            true => (most.saturating_sub(self.turn.calls), most),
+            false => self.calls_left(),
+        };
+        (left == 0).then(|| Limit::Calls(most.into()))
+    }
+
+    /// The calls that may still start in this turn, with the limit that they come from.
+    pub(super) fn calls_left(&self) -> (u32, u32) {
+        let most = self.settings.max_calls;
+        let own = (most.saturating_sub(self.turn.calls).saturating_sub(self.turn.calls_below), most);
+        self.calls_above().map_or(own, |above| above.min(own))
+    }
+
+    fn calls_above(&self) -> Option<(u32, u32)> {
+        self.delegates.allowance.map(|above| (above.calls.0.saturating_sub(above.started), above.calls.1))
+    }
+
+    /// A call starts that counts towards the limit.
+    pub(super) fn count_call(&mut self) {
+        self.turn.calls += 1;
+        if let Some(allowance) = &mut self.delegates.allowance {
+            allowance.started += 1;
+        }
+    }
+
+    /// The limit that another model request would exceed, if any.
+    pub(super) fn limit_of_requests(&self) -> Option<CallError> {
+        let own = self.turn.limit_of_requests(&self.settings);
+        let tokens = || self.tokens_left().filter(|(left, _)| *left == 0);
+        own.or_else(|| tokens().map(|(_, most)| CallError::at(Limit::Tokens(most))))
+    }
+
+    /// The tokens that may still be used in this turn, with the limit that they come from.
+    fn tokens_left(&self) -> Option<(u64, u64)> {
+        let most = self.settings.max_tokens.filter(|_| self.settings.guards_delegates);
+        let own = most.map(|most| (most.saturating_sub(self.turn.spent.tokens), most));
+        own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min()
+    }
+
+    /// How many more calls may run at once, here and below.
+    pub(super) fn free_places(&self) -> u32 {
+        let own = self.settings.max_parallel.max(1);
+        let most = self.delegates.allowance.map_or(own, |above| above.places.min(own));
+        most.saturating_sub(self.running_calls())
+    }
+
+    /// The running calls, here and below. A call whose delegate is at work is not one itself, nor is one that waits for
+    /// a person.
+    fn running_calls(&self) -> u32 {
+        let is_counted = |at: JobRef| self.scheduler.find(at).is_some_and(|job| !job.awaits_user);
+        let below = self.delegates.iter().fold((0, 0), |(jobs, calls), (at, child)| {
+            (jobs + u32::from(is_counted(at)), calls + child.running_calls())
+        });
+        self.scheduler.running().saturating_sub(below.0) + below.1
+    }
+
+    /// Tells the delegate of a job what it may use. A decision there can begin another turn here, with its own limits.
+    pub(super) fn give_allowance(&mut self, at: JobRef, is_decision: bool) {
+        let (mut calls, mut tokens, free) = (self.calls_left(), self.tokens_left(), self.free_places());
+        let renews = is_decision && self.renews_by_decision();
+        if renews || (is_decision && self.turn.phase() == Phase::Rested(TurnEnd::Limit)) {
+            let own = self.settings.max_calls;
+            calls = self.calls_above().map_or((own, own), |above| above.min((own, own)));
+        }
+        if renews {
+            let own = self.settings.max_tokens.map(|most| (most, most));
+            tokens = own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min();
+        }
+        if let Some(child) = self.delegates.get_mut(at).filter(|child| child.constants.root.is_some()) {
+            let places = child.running_calls().saturating_add(free);
+            child.delegates.allowance = Some(Allowance { calls, started: 0, tokens, places });
+        }
+    }
+
+    /// Counts the calls that the delegate of a job has started.
+    pub(super) fn count_calls_of(&mut self, at: JobRef) {
+        let started =
+            self.delegates.get(at).and_then(|child| child.delegates.allowance).map_or(0, |given| given.started);
+        self.turn.calls_below += started;
+        if let Some(allowance) = &mut self.delegates.allowance {
+            allowance.started += started;
+        }
+    }
+
+    /// Whether a call here or below waits for a free place.
+    fn wants_place(&self) -> bool {
+        let own = self.scheduler.has_ready() && !self.turn.stops() && !self.tasks.is_paused();
+        own || self.delegates.iter().any(|(_, child)| child.wants_place())
+    }
+
+    /// Lets delegates start calls that waited for a place of another one.
+    pub(super) fn wake_delegates(&mut self) {
+        if !self.settings.guards_delegates || !self.delegates.iter().any(|(_, child)| child.wants_place()) {
+            return;
+        }
+        let state = |session: &Self| (session.running_calls(), session.delegates.jobs().len());
+        loop {
+            let before = state(self);
+            for at in self.delegates.jobs() {
+                if self.free_places() > 0 && self.delegates.get(at).is_some_and(Session::wants_place) {
+                    self.wake_delegate(at);
+                }
+            }
+            self.proceed();
+            if state(self) == before {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a session and its delegates remember together: effects that need a person, and denied ones.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Inbox;
+use crate::policy::Reason;
+
+/// The shared past of a session and its delegates. Effects are identified by tool and parameters.
+#[derive(Clone, Default)]
+pub(in crate::session) struct SharedPast {
+    /// Effects that need a person: why. They happened, or may have, without a result, or were not approved in a plan.
+    pub(super) happened: BTreeMap<String, Reason>,
+    /// Effects in doubt, and how many calls of each: they may have happened.
+    pub(super) doubts: BTreeMap<String, u32>,
+    /// Denied effects.
+    pub(super) denied: BTreeMap<String, DeniedEffect>,
+}
+
+/// An effect that a person denied.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::session) struct DeniedEffect {
+    /// The session or delegate whose call was denied.
+    pub(super) session: String,
+    /// Whether the user has written since.
+    pub(super) has_words_since: bool,
+}
+
+impl Inbox {
+    /// Records why an effect needs a person from now on.
+    pub(in crate::session) fn require_person(&mut self, effect: String, why: Reason) {
+        self.past_mut().happened.insert(effect, why);
+    }
+
+    /// Whether any effect needs a person.
+    pub(in crate::session) fn requires_person(&self) -> bool {
+        !self.past.happened.is_empty() || !self.past.doubts.is_empty()
+    }
+
+    /// Why this effect needs a person, if it does.
+    pub(in crate::session) fn why_person(&self, effect: &str) -> Option<&Reason> {
+        let in_doubt = || self.past.doubts.contains_key(effect).then_some(&Reason::MayHaveHappened);
+        self.past.happened.get(effect).or_else(in_doubt)
+    }
+
+    /// Nobody will learn whether a call of this effect happened.
+    pub(in crate::session) fn note_abandoned(&mut self, effect: String) {
+        self.past_mut().happened.entry(effect).or_insert(Reason::MayHaveHappened);
+    }
+
+    /// A call of this effect is in doubt.
+    pub(in crate::session) fn open_doubt(&mut self, effect: String) {
+        *self.past_mut().doubts.entry(effect).or_default() += 1;
+    }
+
+    /// The doubt about a call of this effect has ended.
+    pub(in crate::session) fn close_doubt(&mut self, effect: &str) {
+        let doubts = &mut self.past_mut().doubts;
+        if let Some(count) = doubts.get_mut(effect) {
+            *count -= 1;
+            if *count == 0 {
+                doubts.remove(effect);
+            }
+        }
+    }
+
+    pub(in crate::session) fn no_longer_require_person(&mut self, effect: &str) {
+        if self.past.happened.contains_key(effect) {
+            self.past_mut().happened.remove(effect);
+        }
+    }
+
+    /// Records for other sessions of the same past that a call of this one was denied.
+    pub(in crate::session) fn share_denial(&mut self, effect: String, session: &str) {
+        let denied = DeniedEffect { session: session.to_owned(), has_words_since: false };
+        self.past_mut().denied.insert(effect, denied);
+    }
+
+    /// Whether any effect was denied.
+    pub(in crate::session) fn shares_denials(&self) -> bool {
+        !self.past.denied.is_empty()
+    }
+
+    /// Whether the user has written since an effect was denied in another session; none if it was not.
+    pub(in crate::session) fn denied_elsewhere(&self, effect: &str, session: &str) -> Option<bool> {
+        let denied = self.past.denied.get(effect).filter(|denied| denied.session != session)?;
+        Some(denied.has_words_since)
+    }
+
+    pub(in crate::session) fn forget_shared_denial(&mut self, effect: &str) {
+        if self.past.denied.contains_key(effect) {
+            self.past_mut().denied.remove(effect);
+        }
+    }
+
+    /// The user has written: denied calls may be requested again.
+    pub(in crate::session) fn note_words(&mut self) {
+        if self.shares_denials() {
+            self.past_mut().denied.values_mut().for_each(|denied| denied.has_words_since = true);
+        }
+    }
+
+    /// Takes over the past of another session, which has it from this one, or the other way round.
+    pub(in crate::session) fn share_past_of(&mut self, other: &Self) {
+        self.past = Arc::clone(&other.past);
+    }
+
+    fn past_mut(&mut self) -> &mut SharedPast {
+        Arc::make_mut(&mut self.past)
+    }
+}
