@@ -47,8 +47,8 @@ pub(super) struct Scheduler {
     /// The jobs of model requests other than the turn's own.
     model_calls: BTreeMap<u64, JobRef>,
     next_request: u64,
-    /// Jobs that are new or have a new status since the last [`Scheduler::take_changed`].
-    changed: Vec<JobRef>,
+    /// Jobs that are new or have a new status since the driver last took them.
+    pub(super) changed: Vec<JobRef>,
     /// Calls that were started before their solution was complete.
     pub(super) early: EarlyCalls,
 }
@@ -145,11 +145,6 @@ impl Scheduler {
             job.status = status;
             self.changed.push(at);
         }
-    }
-
-    /// Jobs that are new or have a new status since the last time.
-    pub(super) fn take_changed(&mut self) -> Vec<JobRef> {
-        std::mem::take(&mut self.changed)
     }
 
     /// Adds origins to the result of a job.
