@@ -59,7 +59,7 @@ pub fn fitted(params: Value, tool: &Tool) -> Result<Value, Fault> {
         return Ok(params);
     }
     let meant = without_nulls(&params, tool.params()).into_owned();
-    match faults_of(tool.breaches(&meant)).into_iter().next() {
+    match faults_of(tool.breaches(&meant)).next() {
         None => Ok(meant),
         Some(fault) => Err(fault),
     }
