@@ -331,7 +331,7 @@ fn scope(entry: &Value) -> Result<Scope, Fault> {
 
 /// The breaches of the tool's schema that do not depend on references.
 fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
-    if params.iter().any(|(_, template)| !matches!(template, Template::Literal(_))) && tool.surely_fits(params) {
+    if tool.surely_fits(params) {
         return Vec::new();
     }
     let outline = params.iter().map(|(name, template)| (name.to_string(), template.outline())).collect();
