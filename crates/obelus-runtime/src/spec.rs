@@ -11,7 +11,7 @@ use std::sync::Arc;
 use obelus_kernel::policy::PolicyFault;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
-use obelus_kernel::{Context, Data, Fault, Message};
+use obelus_kernel::{Context, Data, Fault, Message, Role};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -237,13 +237,24 @@ impl SessionSpec {
 
     /// Masks the secrets of this process in the user's texts. The connector has registered them.
     pub(crate) fn mask_secrets(&mut self) {
-        let before = self.context.to_json();
-        let mut masked = before.clone();
-        let messages = masked.as_array_mut().into_iter().flatten();
-        let of_user = |message: &&mut Value| message["role"] == "user" || message["type"] == "input";
-        messages.filter(of_user).for_each(mask_value);
-        // A masked text is still a text, so the context stays valid.
-        if let Some(context) = (masked != before).then(|| Context::from_value(masked).ok()).flatten() {
+        let is_of_user = |message: &Message| match message {
+            Message::Text(text) => text.role == Role::User,
+            Message::Data(data) => data.kind == "input",
+            Message::Tool(_) | Message::Plan(_) => false,
+        };
+        let masked = |message: &Message| {
+            let mut json = message.to_json();
+            if is_of_user(message) {
+                mask_value(&mut json);
+            }
+            json
+        };
+        let messages = self.context.messages();
+        // Hardly any request has a secret, and a large plan takes long to convert.
+        if messages.iter().any(|message| is_of_user(message) && masked(message) != message.to_json())
+            // A masked text is still a text, so the context stays valid.
+            && let Ok(context) = Context::from_value(messages.iter().map(masked).collect())
+        {
             self.context = context;
         }
     }

@@ -1,5 +1,6 @@
 //! A call from blocked to running, and its end.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use super::solve::brings_output;
 use super::turn::Phase;
 use super::{Session, error_data};
 use crate::call::Call;
-use crate::call::freeze::{add_metas, filled, fit, frozen_call, refilled, whole_proposal};
+use crate::call::freeze::{add_metas, fit, frozen_call, frozen_fields, whole_proposal, with_fields};
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
@@ -71,28 +72,24 @@ impl Session {
             false => self.memory.context.read(path, instance),
         };
         let whole = whole_proposal(&call, instance);
-        let filled = match whole {
-            Some(raw) => refilled(raw, &call, &read),
-            None => filled(&call, &read),
-        };
-        let Some(mut fields) = filled else {
+        let Some(mut fields) = frozen_fields(&call, whole, &read) else {
             let missing = call.params.iter().find_map(|(_, template)| template.resolve(&read).err());
             return self.end_without_value(at, missing.map(|missing| missing.0));
         };
         let origins = self.provenance(at).of_call(&call);
         if call.has_refs()
-            && let Err(fault) = fit(&mut fields, call.params.len(), tool, &self.memory.context)
+            && let Err(fault) = fit(fields.to_mut(), call.params.len(), tool, &self.memory.context)
         {
             // A fault quotes the value, so its text has the value's origins.
             self.scheduler.add_origins(at, &origins);
             return self.fail_by(at, &fault);
         }
         if whole.is_none() {
-            add_metas(&mut fields, &call, instance);
+            add_metas(fields.to_mut(), &call, instance);
         }
         let is_model_call = self.settings.is_model_call(&call, tool);
         if let Some(job) = self.scheduler.job_mut(at) {
-            job.frozen = Some(Frozen { call: Arc::new(Value::Object(fields)), edited: None });
+            job.frozen = Some(Frozen { call: with_fields(&call, fields), edited: None });
             job.origins = origins;
             job.is_model_call = is_model_call;
         }
@@ -243,8 +240,12 @@ impl Session {
 
     /// A call for a driver: the first attempt, without scope.
     pub(super) fn start_of(&self, id: CallId, tool: &Arc<Tool>, named: Option<&str>, call: Arc<Value>) -> Start {
+        // Every call has a key, and a text that grows costs several times more.
+        let mut key = String::with_capacity(self.constants.id.len() + 16);
+        key.extend([&self.constants.id, ":"]);
+        let _ = write!(key, "{id}");
         Start {
-            key: [&self.constants.id, ":", &id.to_string()].concat(),
+            key,
             id,
             named: self.settings.known_activity(named).map(str::to_owned),
             call,

@@ -1,6 +1,7 @@
 //! A call with resolved references, as an activity and a person see it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -10,6 +11,7 @@ use crate::fault::Fault;
 use crate::fold::Method;
 use crate::path::Path;
 use crate::schema::without_nulls;
+use crate::template::Template;
 use crate::tool::Tool;
 
 /// The call as an activity and a person see it.
@@ -59,23 +61,47 @@ pub fn fitted(params: Value, tool: &Tool) -> Result<Value, Fault> {
         return Ok(params);
     }
     let meant = without_nulls(&params, tool.params()).into_owned();
-    match faults_of(tool.breaches(&meant)).into_iter().next() {
+    match faults_of(tool.breaches(&meant)).next() {
         None => Ok(meant),
         Some(fault) => Err(fault),
     }
 }
 
-/// A complete proposal with the values of its parameters.
-pub fn refilled<'a>(
-    raw: &Map<String, Value>,
+/// The tool and the parameters with their values, in the whole proposal if there is one; none if a value is missing.
+pub fn frozen_fields<'a, 'r>(
+    call: &Call,
+    whole: Option<&'r Map<String, Value>>,
+    read: &impl Fn(&Path) -> Option<Cow<'a, Value>>,
+) -> Option<Cow<'r, Map<String, Value>>> {
+    match whole {
+        Some(raw) => refilled(raw, call, read),
+        None => filled(call, read).map(Cow::Owned),
+    }
+}
+
+/// A whole proposal with the values of its parameters: itself, if they are all in it.
+fn refilled<'a, 'r>(
+    raw: &'r Map<String, Value>,
     call: &Call,
     read: &impl Fn(&Path) -> Option<Cow<'a, Value>>,
-) -> Option<Map<String, Value>> {
+) -> Option<Cow<'r, Map<String, Value>>> {
+    let is_there = |(value, template): (&Value, &Template)| matches!(template, Template::Literal(own) if own == value);
+    if raw.values().skip(1).zip(call.params.iter().map(|(_, template)| template)).all(is_there) {
+        return Some(Cow::Borrowed(raw));
+    }
     let mut fields = raw.clone();
     for (value, (_, template)) in fields.values_mut().skip(1).zip(&call.params) {
         *value = template.resolve(read).ok()?;
     }
-    Some(fields)
+    Some(Cow::Owned(fields))
+}
+
+/// The call with these fields: the proposal, if they are its own.
+pub fn with_fields(call: &Call, fields: Cow<'_, Map<String, Value>>) -> Arc<Value> {
+    match fields {
+        Cow::Borrowed(_) => Arc::clone(&call.raw),
+        Cow::Owned(fields) => Arc::new(Value::Object(fields)),
+    }
 }
 
 /// The fields of a proposal, if they are exactly those of the frozen call, in order: the tool, the parameters, and
@@ -131,8 +157,6 @@ pub fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
 
     use super::*;
@@ -162,13 +186,15 @@ mod tests {
             json!({"_tool": "t", "x": "†state.a", "_outputPath": "†state.b"}),
             json!({"_tool": "t", "y": "words", "x": "†state.a", "z": 1, "_outputPath": "†state.b || †state.c"}),
             json!({"_tool": "t", "y": "words", "x": "†state.a", "_outputPath": " †state.b"}),
+            json!({"_tool": "t", "y": "words", "x": 3, "_outputPath": "†state.b"}),
         ] {
             let call = read(proposal, &context);
             let raw = whole_proposal(&call, None).expect("it is whole");
-            let short = refilled(raw, &call, &read_path).unwrap();
-            let mut long = filled(&call, &read_path).unwrap();
-            add_metas(&mut long, &call, None);
-            assert_eq!(Value::Object(short).to_string(), Value::Object(long).to_string());
+            let short = with_fields(&call, frozen_fields(&call, Some(raw), &read_path).unwrap());
+            let mut long = frozen_fields(&call, None, &read_path).unwrap();
+            add_metas(long.to_mut(), &call, None);
+            assert_eq!(short.to_string(), with_fields(&call, long).to_string());
+            assert_eq!(Arc::ptr_eq(&short, &call.raw), !call.has_refs(), "a call without references is not copied");
         }
     }
 

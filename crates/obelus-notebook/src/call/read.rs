@@ -70,12 +70,11 @@ fn is_forbidden(path: &Path, context: &Context) -> bool {
 }
 
 /// Converts breaches of a schema to faults, each with its field.
-pub fn faults_of(breaches: Vec<Breach>) -> Vec<Fault> {
-    let fault = |breach: Breach| {
+pub fn faults_of(breaches: Vec<Breach>) -> impl Iterator<Item = Fault> {
+    breaches.into_iter().map(|breach| {
         let field = dotted(&breach.place);
         breach.into_fault(Rule::Call3).at(&field)
-    };
-    breaches.into_iter().map(fault).collect()
+    })
 }
 
 /// A position in a value as a dotted path.
@@ -114,9 +113,6 @@ fn unknown_tool(name: &str, said: Option<&Value>, fields: &Map<String, Value>, c
         Some(other) => format!("`_tool` is the name of a tool, not {}", type_name(other)),
     }
 }
-
-/// A parameter, without null members that mean "absent".
-type ReadParam<'a> = (&'a String, Cow<'a, Value>);
 
 /// A proposal during parsing. Its meta-properties are collected in one pass.
 struct CallReader<'a> {
@@ -247,21 +243,18 @@ impl<'a> CallReader<'a> {
     }
 
     fn params(&mut self) -> (Params, Option<Box<Map<String, Value>>>) {
-        let (given, asides) = self.given();
-        let mut params = Vec::with_capacity(given.len());
-        let Some(tool) = self.tool else {
-            given.iter().for_each(|(name, value)| self.parse(name, value, &mut params));
-            return (params, asides);
-        };
-        match tool.prescribing() {
-            None => given.iter().for_each(|(name, value)| self.parse(name, value, &mut params)),
+        let mut params = Vec::with_capacity(self.params);
+        let asides = match self.tool.and_then(Tool::prescribing) {
+            None => self.given(|reader, name, value| reader.parse(name, &value, &mut params)),
             Some(written) => {
-                let given = given.into_iter().map(|(name, value)| (name.clone(), value.into_owned()));
-                let mut given: Map<String, Value> = given.collect();
+                let mut given = Map::new();
+                let asides = self.given(|_, name, value| drop(given.insert(name.clone(), value.into_owned())));
                 self.faults.extend(fill_prescribed(written, &mut given));
                 given.iter().for_each(|(name, value)| self.parse(name, value, &mut params));
+                asides
             }
-        }
+        };
+        let Some(tool) = self.tool else { return (params, asides) };
         // A parameter with an invalid expression is not also reported as missing.
         if !self.faults.iter().any(|fault| fault.rule == Rule::Ctx12 && !fault.field.starts_with('_')) {
             self.faults.extend(faults_of(literal_breaches(tool, &params)));
@@ -269,9 +262,11 @@ impl<'a> CallReader<'a> {
         (params, asides)
     }
 
-    /// The parameters without absent ones and absent members, and the asides.
-    fn given(&self) -> (Vec<ReadParam<'a>>, Option<Box<Map<String, Value>>>) {
-        let mut given = Vec::with_capacity(self.params);
+    /// Visits the parameters without absent ones and absent members; returns the asides.
+    fn given(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, &'a String, Cow<'a, Value>),
+    ) -> Option<Box<Map<String, Value>>> {
         let mut asides: Option<Box<Map<String, Value>>> = None;
         for (name, value) in self.fields.iter().filter(|(name, _)| !name.starts_with('_')) {
             let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
@@ -286,9 +281,11 @@ impl<'a> CallReader<'a> {
                 Some(tool) => without_null_members(value, name, tool.params()),
                 None => Some(Cow::Borrowed(value)),
             };
-            given.extend(meant.map(|value| (name, value)));
+            if let Some(value) = meant {
+                visit(self, name, value);
+            }
         }
-        (given, asides)
+        asides
     }
 
     fn parse(&mut self, name: &str, value: &Value, params: &mut Params) {
@@ -334,7 +331,7 @@ fn scope(entry: &Value) -> Result<Scope, Fault> {
 
 /// The breaches of the tool's schema that do not depend on references.
 fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
-    if params.iter().any(|(_, template)| !matches!(template, Template::Literal(_))) && tool.surely_fits(params) {
+    if tool.surely_fits(params) {
         return Vec::new();
     }
     let outline = params.iter().map(|(name, template)| (name.to_string(), template.outline())).collect();

@@ -24,8 +24,9 @@ impl ActiveStep {
                 jobs.push(job);
                 continue;
             }
-            expanded.push(job.call);
-            let mut each = Job::all(job.call, &RunsFor::Each, &instances).into_iter();
+            let call = job.call;
+            expanded.push(call);
+            let mut each = instances.iter().map(|name| Job::new(call, Some((*name).clone())));
             // The existing job is the first one.
             job.instance = each.next().and_then(|first| first.instance);
             jobs.push(job);

@@ -185,7 +185,7 @@ impl ActiveStep {
                 let text = "the call is for every instance, and there is none";
                 faults.push(Fault::new(Rule::Call3, text).in_call(index));
             }
-            jobs.extend(Job::all(index, who, &instances));
+            Job::add_all(&mut jobs, index, who, &instances);
         }
         let (graph, fault) = linked(&calls, &jobs, sequential);
         faults.extend(fault);
@@ -435,18 +435,18 @@ impl Job {
         self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
     }
 
-    /// The jobs of a call: one, or one for each instance.
-    pub(super) fn all(call: usize, who: &RunsFor, instances: &[&String]) -> Vec<Self> {
+    /// Adds the jobs of a call: one, or one for each instance.
+    fn add_all(jobs: &mut Vec<Self>, call: usize, who: &RunsFor, instances: &[&String]) {
         match who {
-            RunsFor::One(name) => vec![Self::new(call, Some(name.clone()))],
+            RunsFor::One(name) => jobs.push(Self::new(call, Some(name.clone()))),
             RunsFor::Each if !instances.is_empty() => {
-                instances.iter().map(|name| Self::new(call, Some((*name).clone()))).collect()
+                jobs.extend(instances.iter().map(|name| Self::new(call, Some((*name).clone()))));
             }
-            RunsFor::Once | RunsFor::Each => vec![Self::new(call, None)],
+            RunsFor::Once | RunsFor::Each => jobs.push(Self::new(call, None)),
         }
     }
 
-    fn new(call: usize, instance: Option<String>) -> Self {
+    pub(super) fn new(call: usize, instance: Option<String>) -> Self {
         Self {
             call,
             instance,

@@ -1,7 +1,7 @@
 //! The entries of a transcript in order. Sent entries stay unchanged until the limit is reached: then the oldest
 //! become lines all at once, so that a provider's cache is lost once and not with every request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
@@ -25,13 +25,13 @@ pub(in crate::session) struct History {
     batch: u64,
     /// Calls that follow the entries, and are no entries yet.
     #[serde(skip)]
-    calls: Vec<PendingCall>,
+    calls: VecDeque<PendingCall>,
 }
 
 impl History {
     /// Adds a call. Its entry is made when something reads the entries.
     pub(in crate::session) fn push_call(&mut self, call: PendingCall) {
-        self.calls.push(call);
+        self.calls.push_back(call);
         self.limit_unsent();
     }
 
