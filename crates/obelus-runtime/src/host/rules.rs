@@ -7,7 +7,6 @@ use std::sync::Arc;
 use obelus_kernel::Context;
 use obelus_kernel::session::{Input, Mode, Session, Settings};
 use serde_json::Map;
-use serde_json::map::Entry;
 use tokio::sync::oneshot;
 
 use super::{HostError, Slot};
@@ -132,13 +131,13 @@ pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError
 /// Adds bindings of the current file for activities that the session did not have. They apply when the journal names
 /// them.
 pub fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
+    let known = bound_names(&spec);
     let Some(lot) = spec.activities.first_mut().filter(|_| !spec.agent.is_empty()) else { return spec };
     let Ok(agent) = Agent::load_in(&spec.folder, spec.settings.language.as_deref()) else { return spec };
-    for (name, binding) in agent.activities {
-        if let Entry::Vacant(vacant) = lot.bound.entry(name) {
-            spec.local.later_activities.insert(vacant.key().clone());
-            vacant.insert(binding);
-        }
+    // One may be bound by another file, such as that of `--activities`.
+    for (name, binding) in agent.activities.into_iter().filter(|(name, _)| !known.contains(name)) {
+        spec.local.later_activities.insert(name.clone());
+        lot.bound.insert(name, binding);
     }
     spec
 }

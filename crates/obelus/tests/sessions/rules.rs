@@ -188,6 +188,19 @@ fn the_log_of_a_session_stays_when_a_tool_of_the_model_gets_an_activity() {
     assert_eq!(harness.done(), ["a"], "only the bound tool ran");
 }
 
+/// DUR-12: a tool that `--activities` bound is bound by the agent's file later.
+#[test]
+fn a_session_goes_on_when_its_agent_binds_a_tool_that_another_file_had_bound() {
+    let harness = Harness::new("bound-twice");
+    helper(&harness, MARK);
+    fs::write(harness.folder.join("bound.yaml"), "mark: {exec: [mark.sh]}\n").unwrap();
+    harness.succeeds(&["run", "helper", "--say", "mark", "--session", "s", "--activities", "bound.yaml"]);
+    assert_eq!(harness.done(), ["a"]);
+    helper(&harness, &format!("{MARK}activities:\n  mark: {{exec: [../../mark.sh]}}\n"));
+    assert!(harness.succeeds(&["sessions", "log", "s"]).contains("mark"));
+    harness.succeeds(&["run", "helper", "--say", "hello", "--session", "s"]);
+}
+
 /// The call is detached, so the turn ends without it; the question stays open.
 #[test]
 fn a_plan_with_an_effect_in_doubt_is_not_a_success() {
