@@ -83,8 +83,12 @@ impl Session {
         }
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
         let call = Arc::clone(self.scheduler.call(at));
-        for effect in [self.effect_of(&call, &frozen), self.effect_of(&call, &proposed(&call))] {
-            self.inbox.no_longer_require_person(&effect);
+        self.inbox.no_longer_require_person(&self.effect_of(&call, &frozen));
+        // A person may have edited the call: then what was proposed is another effect, which may have happened.
+        let as_proposed = self.effect_of(&call, &proposed(&call));
+        let is_unwanted = self.inbox.why_person(&as_proposed) == Some(&Reason::DeniedInPlan);
+        if is_unwanted || !self.settings.guards_delegates {
+            self.inbox.no_longer_require_person(&as_proposed);
         }
     }
 

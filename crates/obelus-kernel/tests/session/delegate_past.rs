@@ -129,6 +129,18 @@ fn a_doubt_stays_one_while_the_same_effect_is_repeated_with_a_kept_result() {
 }
 
 #[test]
+fn a_kept_result_of_an_edited_call_leaves_the_effect_that_was_proposed_in_question() {
+    let mut harness = Harness::at_work(settings());
+    harness.solve(json!([count("n")]), json!(null));
+    harness.returns("count", json!("many"));
+    harness.solve(json!([count("n")]), json!(null));
+    harness.edit("q1", json!({"q": 2})).unwrap();
+    harness.returns("count", json!(7));
+    harness.solve(json!([count("n")]), json!(null));
+    assert_eq!((harness.waiting(), harness.handed_out("count").len()), (vec!["q2".to_owned()], 2));
+}
+
+#[test]
 fn a_doubt_that_nobody_settled_in_a_delegate_asks_in_the_next() {
     let mut harness = Harness::at_work(settings());
     harness.solve(json!([child("a")]), json!(null));
