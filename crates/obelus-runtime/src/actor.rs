@@ -276,7 +276,7 @@ impl Actor {
     }
 
     /// Checkpoints the session, ends its services, and answers those who still wait.
-    pub(crate) async fn end(mut self) {
+    pub(crate) async fn end(mut self: Box<Self>) {
         self.store_checkpoint();
         let refused = match self.failure.take() {
             Some(failure) => failure.refused,

@@ -348,7 +348,8 @@ impl HostShared {
             feed: Arc::clone(slot.feed()),
             idle_after: self.options.idle_after.filter(|_| is_kept),
         };
-        let actor = Actor::new(begin, spec, commands);
+        // An actor is large, and its task is moved several times before it runs.
+        let actor = Box::new(Actor::new(begin, spec, commands));
         slot.begin(sender, ended, reopened);
         match is_kept {
             true => {
@@ -380,7 +381,7 @@ impl Drop for InMemory {
 }
 
 /// Runs the actor of a stored session.
-async fn start_stored(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, counted: InMemory) {
+async fn start_stored(mut actor: Box<Actor>, slot: Arc<Slot>, over: watch::Sender<bool>, counted: InMemory) {
     let end = actor.run(|commands| slot.close_if_idle(commands)).await;
     slot.close();
     let due = actor.due_later().filter(|_| end == End::Idle);
@@ -394,7 +395,7 @@ async fn start_stored(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<boo
 }
 
 /// Runs the actor of a session that is not stored: it ends when no handle is left.
-async fn start_temporary(mut actor: Actor, slot: Weak<Slot>, over: watch::Sender<bool>) {
+async fn start_temporary(mut actor: Box<Actor>, slot: Weak<Slot>, over: watch::Sender<bool>) {
     actor.run(|_| false).await;
     if let Some(slot) = slot.upgrade() {
         slot.close();
