@@ -47,6 +47,25 @@ pub fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
 }
 
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+/// A quick check whether a schema is certainly valid: it has only common keywords, with values of the right types. The
+/// first [`compile`] of a process takes milliseconds, because it compiles the schema of schemas too.
+pub(crate) fn is_surely_valid(schema: &Value) -> bool {
+    let Value::Object(fields) = schema else { return schema.is_boolean() };
+    fields.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
+        ("type", Value::String(name)) => TYPES.contains(&name.as_str()),
+        ("title" | "description", Value::String(_)) | ("enum", Value::Array(_)) | ("default", _) => true,
+        ("properties", Value::Object(each)) => each.values().all(is_surely_valid),
+        ("items" | "additionalProperties", inner) => is_surely_valid(inner),
+        ("required", Value::Array(names)) => {
+            names.iter().enumerate().all(|(at, name)| name.is_string() && !names[..at].contains(name))
+        }
+        (keyword, _) => keyword.starts_with("x-"),
+    })
+}
+
 /// The error in an invalid schema, after its position: a dotted path with a leading dot.
 pub(crate) fn fault_in(schema: &Value) -> Option<(String, String)> {
     let error = jsonschema::options().offline().build(schema).err()?;
@@ -55,7 +74,6 @@ pub(crate) fn fault_in(schema: &Value) -> Option<(String, String)> {
     let said = error.instance().as_str().filter(|_| place.last().is_some_and(|step| step == "type"));
     let text = match said {
         Some(said) => {
-            const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
             let near = closest(said, &TYPES).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             format!("there is no type `{}`{near}", short(said))
         }
@@ -185,6 +203,37 @@ fn unescape(key: &str) -> String {
 mod tests {
     use super::*;
     use crate::expr::segments_of as segments;
+
+    #[test]
+    fn a_schema_that_is_surely_valid_compiles() {
+        for schema in [
+            json!({}),
+            json!(true),
+            json!({"type": "object", "properties": {"n": {"type": "integer", "title": "N"}}, "required": ["n"]}),
+            json!({"type": "array", "items": {"enum": ["a", 1]}, "x-effect": "read", "description": "d", "default": 3}),
+            json!({"properties": {"a": {"properties": {}, "additionalProperties": {"type": "null"}}}}),
+        ] {
+            assert!(is_surely_valid(&schema) && compile(&schema).is_ok(), "{schema}");
+        }
+        for schema in [
+            json!("string"),
+            json!({"type": "text"}),
+            json!({"type": ["string", "null"]}),
+            json!({"title": 5}),
+            json!({"enum": "a"}),
+            json!({"properties": {"a": {"type": "int"}}}),
+            json!({"properties": []}),
+            json!({"items": {"items": [1]}}),
+            json!({"additionalProperties": "no"}),
+            json!({"required": "a"}),
+            json!({"required": ["a", "a"]}),
+            json!({"required": [1]}),
+            json!({"minimum": "1"}),
+            json!({"$ref": "#/nowhere"}),
+        ] {
+            assert!(!is_surely_valid(&schema), "{schema}");
+        }
+    }
 
     #[test]
     fn a_subschema_is_found_through_properties_items_and_references() {

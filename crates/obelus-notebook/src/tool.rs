@@ -278,8 +278,10 @@ impl Tool {
     pub fn check(&self) -> Result<(), Fault> {
         let of_output =
             if self.schema["properties"].get("_output").is_some() { ".properties._output" } else { "._output" };
-        let schemas =
-            [("", Some((&self.params, self.validator()))), (of_output, self.output().zip(self.output_validator()))];
+        let is_open = |schema: &&Value| !schema::is_surely_valid(schema);
+        let params = Some(&self.params).filter(is_open).map(|params| (params, self.validator()));
+        let output = self.output().filter(is_open).and_then(|output| Some((output, self.output_validator()?)));
+        let schemas = [("", params), (of_output, output)];
         for (place, schema) in schemas {
             if let Some((schema, Err(error))) = schema {
                 let (inner, text) = schema::fault_in(schema).unwrap_or_else(|| (String::new(), error.clone()));
