@@ -193,7 +193,7 @@ fn the_log_of_a_session_stays_when_a_tool_of_the_model_gets_an_activity() {
 fn a_session_goes_on_when_its_agent_binds_a_tool_that_another_file_had_bound() {
     let harness = Harness::new("bound-twice");
     helper(&harness, MARK);
-    fs::write(harness.folder.join("bound.yaml"), "mark: {exec: [mark.sh]}\n").unwrap();
+    fs::write(harness.folder.join("bound.yaml"), "mark: {exec: [./mark.sh]}\n").unwrap();
     harness.succeeds(&["run", "helper", "--say", "mark", "--session", "s", "--activities", "bound.yaml"]);
     assert_eq!(harness.done(), ["a"]);
     helper(&harness, &format!("{MARK}activities:\n  mark: {{exec: [../../mark.sh]}}\n"));
