@@ -10,6 +10,7 @@ use obelus_runtime::files::{AgentCatalogue, is_bundled, read_document};
 use obelus_runtime::{Agent, SessionSpec};
 use serde_json::Value;
 
+use super::super::delegates::delegate_faults;
 use super::names::stray_names;
 use crate::input;
 
@@ -62,6 +63,8 @@ pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
         add_misspelt(&tool.schema, &format!("tools.{}", tool.name), &mut notes);
     }
     notes.extend(unanswered_reads(spec));
+    let delegates = delegate_faults(spec).into_iter().filter(|fault| fault.is_note);
+    notes.extend(delegates.map(|fault| (fault.field, format!("DEL-1: {}", fault.text))));
     notes.extend(unknown_tools_of_playbook(agent, spec));
     notes.extend(stray_names(agent, spec));
     notes
