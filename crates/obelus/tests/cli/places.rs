@@ -144,6 +144,25 @@ fn misspelt_fields_are_errors_with_a_place_and_a_suggestion() {
 }
 
 #[test]
+fn errors_in_a_tool_name_the_field_and_its_value_at_their_own_line() {
+    let folder = Folder::new("tool-fields");
+    let find = "name: x\ntools:\n  find:\n    type: object\n    properties:\n      book: {}\n";
+    for (text, says) in [
+        (
+            "      _outputPath: {const: state.book}\n",
+            "a.yaml:7:20: CTX-12: `_outputPath`: `state.book`: column 1: expected a reference",
+        ),
+        ("      _outputPath: {const: state.book}\n", "; did you mean †state.book?"),
+        ("      _outputPath: {const: †input.book}\n", "a.yaml:7:20: CTX-11: `_outputPath`: `†input.book`: "),
+        ("    x-effect: read\n    x-risky: book\n", "a.yaml:8:14: TOOL-1: `x-risky` is an array"),
+    ] {
+        obelus(&["agents", "check", &folder.file("a.yaml", format!("{find}{text}"))]).exits(1).prints(says);
+    }
+    let nameless = find.replace("name: x\n", "");
+    obelus(&["agents", "check", &folder.file("a.yaml", nameless)]).exits(1).prints("a.yaml:1:1: missing field `name`");
+}
+
+#[test]
 fn a_missing_dagger_and_a_misspelt_result_field_cause_warnings() {
     let folder = Folder::new("near-references");
     let text = "context:
