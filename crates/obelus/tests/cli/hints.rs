@@ -124,6 +124,18 @@ fn a_check_notes_paths_templates_and_scripts_that_lead_nowhere() {
 }
 
 #[test]
+fn a_forgotten_activity_is_answered_with_what_to_bind() {
+    let folder = Folder::new("hint-no-activity");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  lend: {type: object, x-effect: create}\n";
+    folder.file("desk/answers.yaml", "- {answer: {calls: [{_tool: lend, _outputPath: †state.a}]}}\n");
+    let agent = folder.file("desk/agent.yaml", agent);
+    let [english, russian] = in_both(&["run", &agent, "--say", "lend"], 1);
+    let told = |ran: &Ran| format!("{}{}", ran.stdout, ran.stderr);
+    assert!(told(&english).contains("no activity carries it out: bind `lend` in `activities`"), "{}", told(&english));
+    assert!(told(&russian).contains("свяжите `lend` с действием в `activities`"), "{}", told(&russian));
+}
+
+#[test]
 fn an_unknown_session_or_field_is_answered_with_the_nearest_name() {
     let folder = Folder::new("hint-nearest");
     let store = folder.path("store");
