@@ -23,7 +23,7 @@ use crate::places::{Places, from_yaml, said_by_yaml};
 use crate::policy_names::policy_faults;
 use crate::read::read_text;
 use limits::Limits;
-use tools::Tools;
+use tools::{Tools, tool_problem};
 use wording::{Languages, Wording};
 
 /// An agent's file, as it is written.
@@ -223,7 +223,11 @@ impl Agent {
             Err(error) => {
                 let (place, text) = match reader.places.is_map() {
                     Some(false) => (None, "an agent's file is an object with a `name`".to_owned()),
-                    _ => said_by_yaml(&error),
+                    // The parser misses it at the end of the file, where nothing is wrong.
+                    Some(true) if reader.places.find_key("name").is_none() && is_nameless(&error) => {
+                        (Some((1, 1)), "missing field `name`".to_owned())
+                    }
+                    _ => said_by_yaml(&error, text),
                 };
                 reader.problems.push(Problem { file: file.to_owned(), place, text });
                 return Err(reader.problems);
@@ -259,6 +263,10 @@ impl Agent {
             folder: folder.to_owned(),
         })
     }
+}
+
+fn is_nameless(error: &serde_saphyr::Error) -> bool {
+    error.without_snippet().to_string().starts_with("missing field `name`")
 }
 
 fn settings(file: &File, language: Option<String>) -> Settings {
@@ -460,7 +468,8 @@ impl AgentReader<'_> {
             Err(fault) => {
                 self.has_faulty_tools = true;
                 let inner = fault.field.strip_prefix(&format!("tool.{name}")).unwrap_or_default().to_owned();
-                self.problem(&format!("{field}{inner}"), Fault { field: String::new(), ..fault }.to_string());
+                let (inner, text) = tool_problem(&inner, fault.text, &schema);
+                self.problem(&format!("{field}{inner}"), format!("{}: {text}", fault.rule));
             }
         }
     }

@@ -154,7 +154,7 @@ pub mod files {
     pub use crate::bundled::{bundled_files, is_bundled};
     pub use crate::catalogue::AgentCatalogue;
     pub use crate::images::{ImageError, ImageStore};
-    pub use crate::places::Places;
+    pub use crate::places::{Places, said_by_yaml};
     pub use crate::read::{Unreadable, must_be_small, read_text, read_text_from};
     pub use crate::request::{RequestError, place_of, read_document};
     pub use crate::state_file::FileNews;

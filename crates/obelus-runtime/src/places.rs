@@ -62,7 +62,10 @@ impl Places {
         let mut at = self.whole()?;
         for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
             let next = match &at.value {
-                Tree::Map(fields) => fields.iter().find(|(name, _)| name.value == step).map(|(_, value)| value),
+                Tree::Map(_) => field(at, step).or_else(|| {
+                    // A meta-property of a tool may stand among its properties.
+                    field(at, "properties").filter(|_| step.starts_with('_')).and_then(|inner| field(inner, step))
+                }),
                 Tree::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
                 Tree::Leaf => None,
             };
@@ -75,14 +78,19 @@ impl Places {
     }
 }
 
+fn field<'a>(of: &'a Spanned<Tree>, name: &str) -> Option<&'a Spanned<Tree>> {
+    let Tree::Map(fields) = &of.value else { return None };
+    fields.iter().find(|(key, _)| key.value == name).map(|(_, value)| value)
+}
+
 /// Reads YAML. Only `true` and `false` are booleans, as in YAML 1.2: `no` is a text, and `n` may be a parameter's
 /// name.
 pub(crate) fn from_yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     serde_saphyr::from_str_with_options(text, serde_saphyr::options! { strict_booleans: true })
 }
 
-/// The parser's message on one line, and its position separately.
-pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, String) {
+/// The parser's message on one line, with advice about usual mistakes in the text, and its position separately.
+pub fn said_by_yaml(error: &serde_saphyr::Error, text: &str) -> (Option<(u64, u64)>, String) {
     let place = error.location().map(|at| (at.line(), at.column()));
     let words = error.without_snippet().to_string();
     let words = match without_position(&words) {
@@ -95,7 +103,25 @@ pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, 
             None => with_nearest(words),
         },
     };
-    (place, words)
+    let line = place.and_then(|(line, _)| text.lines().nth(usize::try_from(line).ok()?.saturating_sub(1)));
+    let advice = advice(&words, line.unwrap_or_default());
+    (place, words + advice)
+}
+
+/// What to do about mistakes that YAML's own words do not explain, by these words and the line.
+fn advice(words: &str, line: &str) -> &'static str {
+    let is_bare_template = [": {{", "- {{", "[{{", ": {%"].iter().any(|start| line.contains(start));
+    if words.contains("tabs disallowed") || words.contains("found a tab") {
+        "; indent with spaces"
+    } else if words.contains("mapping values are not allowed") {
+        "; put a text with `: ` in quotes"
+    } else if is_bare_template && (words.contains("expected") || words.contains("invalid type")) {
+        "; put a text that begins with a template in quotes"
+    } else if words.contains("did not find expected ',' or") {
+        "; within {} and [], put a text with brackets, braces or commas in quotes"
+    } else {
+        ""
+    }
 }
 
 /// An error about an unknown name, with the most similar name instead of a list of all.
@@ -185,11 +211,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn usual_mistakes_in_yaml_are_answered_with_advice() {
+        for (text, advice) in [
+            ("a:\n\tb: 1\n", "indent with spaces"),
+            ("a: b\n\tc: 1\n", "indent with spaces"),
+            ("a: {{ x }}\n", "begins with a template in quotes"),
+            ("a: {b: †state.book[0]}\n", "brackets, braces or commas in quotes"),
+            ("a: Trouble: {{ x }}\n", "put a text with `: ` in quotes"),
+            ("a: Trouble: x\n", "put a text with `: ` in quotes"),
+        ] {
+            let error = from_yaml::<std::collections::BTreeMap<String, String>>(text).unwrap_err();
+            let (_, words) = said_by_yaml(&error, text);
+            assert!(words.ends_with(advice), "{text}: {words}");
+        }
+    }
+
+    #[test]
     fn a_path_is_resolved_to_its_line_and_column() {
         let places = Places::of("name: x\ntools:\n  find:\n    x-effect: raed\n  list:\n    - a\n    - {b: 1}\n");
         assert_eq!(places.find("tools.find.x-effect"), Some((4, 15)));
         assert_eq!(places.find("tools.list[1].b"), Some((7, 11)));
         assert_eq!(places.find("tools.find.missing"), Some((4, 5)));
         assert!(Places::of("a: [").find("a").is_none());
+        let among = Places::of("find:\n  properties:\n    n: {}\n    _outputPath: {const: x}\n");
+        assert_eq!((among.find("find._outputPath"), among.find("find.n")), (Some((4, 18)), Some((2, 3))));
     }
 }

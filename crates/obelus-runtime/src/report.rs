@@ -3,7 +3,7 @@
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::report_error::Lack;
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session, TurnEnd};
-use obelus_kernel::visible;
+use obelus_kernel::{Rule, visible};
 use serde_json::Value;
 
 use crate::view::StepLine;
@@ -66,12 +66,16 @@ fn line(report: &CallReport, session: &Session, language: Language) -> String {
     StepLine::of_report(report, session, language).line().plain()
 }
 
-/// Why a call could not begin, in the user's language: a missing tool or missing data.
+/// Why a call could not begin, in the user's language: a missing tool, activity or missing data.
 pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
     let error = report.error.as_deref()?;
     let tool = report.call.tool_name();
-    if session.context().tool(tool).is_none() {
+    let Some(known) = session.context().tool(tool) else {
         return Some(language.words().steps.no_tool.to_owned());
+    };
+    // A tool with a declared result is meant for the model; another one lacks its activity.
+    if error.rule == Some(Rule::Call1) && known.output().is_none() {
+        return Some(fill(language.words().steps.no_activity, &[&visible(tool)]));
     }
     let Some(Lack::Property { field, name }) = &error.lacks else { return None };
     let whole = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };

@@ -66,7 +66,7 @@ pub fn read_document(path: &Path, text: &str) -> Result<Value, RequestError> {
     }
     if is_yaml(path, text) {
         from_yaml(text).map_err(|error| {
-            let (place, words) = said_by_yaml(&error);
+            let (place, words) = said_by_yaml(&error, text);
             RequestError::Syntax { path: path.to_owned(), place, words: format!("not YAML: {words}") }
         })
     } else {
@@ -195,7 +195,7 @@ fn wrong_settings(path: &Path, text: &str, error: &serde_json::Error) -> Request
         #[serde(rename = "settings")]
         _settings: Settings,
     }
-    let place = from_yaml::<OnlySettings>(text).err().and_then(|error| said_by_yaml(&error).0);
+    let place = from_yaml::<OnlySettings>(text).err().and_then(|error| said_by_yaml(&error, text).0);
     RequestError::Syntax {
         path: path.to_owned(),
         place,

@@ -23,5 +23,7 @@ phrases! {
         no_shown:
             "не сказано, что модель прочла до этого: непроверенные данные требуют подтверждения (задайте `_shown`)",
             "what the model had read before is not given: untrusted data needs a confirmation (use `_shown`)";
+        no_such_tool: "у агента нет инструмента `{}`", "the agent has no tool `{}`";
+        meant_tool: "; возможно, `{}`?", "; did you mean `{}`?";
     }
 }

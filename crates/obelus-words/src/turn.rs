@@ -44,6 +44,11 @@ phrases! {
         planned: "в плане", "planned";
         wrong_call: "вызов составлен неверно", "the call is not made right";
         no_tool: "такого действия у агента нет", "the agent cannot do that";
+        no_activity:
+            "за этим не стоит действие: свяжите `{}` с действием в `activities`, или объявите `_output`, если \
+             результат даёт сама модель",
+            "no activity carries it out: bind `{}` in `activities`, or declare its `_output` if the model gives the \
+             result";
         missing: "не хватает обязательных данных, укажите: {}", "required data is missing, please give: {}";
     }
 }

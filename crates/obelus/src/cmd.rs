@@ -4,6 +4,7 @@ mod adopt;
 mod agents;
 mod chat;
 pub(crate) mod completions;
+mod delegates;
 pub(crate) mod demo;
 mod doctor;
 #[cfg(feature = "restate")]

@@ -1,7 +1,8 @@
-//! The tools of an agent's file.
+//! The tools of an agent's file, and errors in them.
 
 use std::fmt;
 
+use obelus_kernel::Expr;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -46,5 +47,23 @@ impl<'de> Visitor<'de> for ToolsVisitor {
 
     fn visit_unit<E>(self) -> Result<Tools, E> {
         Ok(Tools::default())
+    }
+}
+
+/// The field of a tool's error, and its text with the field and its value if the text does not name them.
+pub(super) fn tool_problem(field: &str, text: String, schema: &Value) -> (String, String) {
+    if let Some(meta) = field.strip_prefix('.').filter(|name| name.starts_with('_')) {
+        let fixed = [&schema["properties"][meta]["const"], &schema[meta]["const"], &schema[meta]];
+        let Some(value) = fixed.into_iter().find_map(Value::as_str) else {
+            return (field.to_owned(), format!("`{meta}`: {text}"));
+        };
+        let meant = Some(format!("†{value}")).filter(|meant| !value.starts_with('†') && Expr::parse(meant).is_ok());
+        let hint = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+        return (field.to_owned(), format!("`{meta}`: `{value}`: {text}{hint}"));
+    }
+    let named = text.strip_prefix('`').and_then(|rest| rest.split_once('`')).map(|(name, _)| name);
+    match named.filter(|name| field.is_empty() && schema.get(*name).is_some()) {
+        Some(name) => (format!(".{name}"), text),
+        None => (field.to_owned(), text),
     }
 }

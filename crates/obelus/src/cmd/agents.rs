@@ -5,6 +5,7 @@ mod misspelt;
 mod names;
 mod oddities;
 mod pin;
+mod playbook;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -171,6 +172,7 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
                 let (spec, places) = (SessionSpec::from_agent(agent.clone()), Places::of(&text));
                 let odd = oddities::oddities(&agent, &spec).into_iter();
                 notes.extend(odd.map(|(at, text)| Problem { file: file.clone(), place: places.find(&at), text }));
+                notes.extend(playbook::playbook_notes(&agent, &spec));
                 notes.extend(spec.unbound_tools().into_iter().map(|fault| {
                     let place = places.find(&format!("tools.{}", fault.name));
                     Problem { file: file.clone(), place, text: format!("TOOL-3: {}", fault.text) }
@@ -266,7 +268,7 @@ fn missing_name_sources(agent: &Agent) -> Vec<String> {
     missing
 }
 
-/// Programs of activities that are not on this machine: the name of the activity, and a text.
+/// Programs of activities that are not on this machine or may not be executed: the name of the activity, and a text.
 fn missing_programs(spec: &SessionSpec) -> Vec<(String, String)> {
     let mut missing = Vec::new();
     for lot in &spec.activities {
@@ -278,12 +280,33 @@ fn missing_programs(spec: &SessionSpec) -> Vec<(String, String)> {
                 true => vec![lot.folder.clone()],
                 false => std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect(),
             };
-            if !folders.iter().any(|folder| folder.join(program).is_file()) {
-                missing.push((name.clone(), format!("`{name}`: there is no program `{program}` on this machine")));
+            match folders.iter().map(|folder| folder.join(program)).find(|file| file.is_file()) {
+                None => {
+                    missing.push((name.clone(), format!("`{name}`: there is no program `{program}` on this machine")));
+                }
+                Some(file) if program.contains('/') && !is_executable(&file) => {
+                    let text = format!(
+                        "`{name}`: `{program}` may not be executed: run `chmod +x {program}`, or name its interpreter \
+                         before it"
+                    );
+                    missing.push((name.clone(), text));
+                }
+                Some(_) => {}
             }
         }
     }
     missing
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    true
 }
 
 /// Checks the sections on MCP servers and the browser. The servers need not be installed.

@@ -1,5 +1,5 @@
 //! Errors of a request or an agent that are found before anything is started: bindings, activities that tools name,
-//! the model, annotations, data, the policy.
+//! saved requests of delegates, the model, annotations, data, the policy.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use obelus_runtime::files::Places;
 use obelus_runtime::{Activities, SessionSpec};
 use serde_json::Map;
 
+use super::delegates::delegate_faults;
 use crate::cli::RunOptions;
 
 /// An error in a file.
@@ -65,7 +66,7 @@ impl fmt::Display for SpecProblem {
     }
 }
 
-/// All errors of a request. An agent's file is checked when it is read, except bindings and the model.
+/// All errors of a request. An agent's file is checked when it is read, except bindings, delegates and the model.
 pub(crate) fn problems_of(spec: &SessionSpec, browser: Option<&Arc<Browser>>) -> Vec<SpecProblem> {
     let mut problems = bindings_and_model(spec, browser);
     problems.extend(annotations(spec));
@@ -78,7 +79,7 @@ pub(crate) fn problems_of(spec: &SessionSpec, browser: Option<&Arc<Browser>>) ->
     problems
 }
 
-/// Errors of bindings, of activities that tools name, and of the model.
+/// Errors of bindings, of activities that tools name, of the saved requests of delegates, and of the model.
 pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browser>>) -> Vec<SpecProblem> {
     let mut problems = Vec::new();
     for lot in &spec.activities {
@@ -96,6 +97,8 @@ pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browse
         field: format!("activities.{}", fault.name),
         text: fault.text,
     }));
+    let delegates = delegate_faults(spec).into_iter().filter(|fault| !fault.is_note);
+    problems.extend(delegates.map(|fault| SpecProblem { rule: Some("DEL-1"), field: fault.field, text: fault.text }));
     if let Some(chosen) = &spec.model {
         let opened = ModelSpec::from_value(&chosen.model).map_err(|error| error.to_string());
         let opened = opened.and_then(|model| open(&model, &chosen.folder).map(drop).map_err(|error| error.to_string()));

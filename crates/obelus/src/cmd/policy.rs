@@ -1,5 +1,7 @@
 //! `obelus policy explain`
 
+mod origins;
+
 use anyhow::Result;
 use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::{Explanation, Gate, Ruling, explain};
@@ -40,10 +42,11 @@ fn explain_call(args: &Explain) -> Result<Exit> {
         Some(session) => session.explain(&call, &agent.context, gate),
         None => explain(&call, &agent.context, gate),
     };
-    let found = match explained {
-        Ok(found) => found,
-        Err(faults) => {
-            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    let tool = tool_of(&agent.context, &call);
+    let explained = explained.map_err(|faults| faults.iter().map(ToString::to_string).collect());
+    let found = match (explained, tool.map(|tool| origins::faults(&call, tool)).unwrap_or_default()) {
+        (Ok(found), faults) if faults.is_empty() => found,
+        (Ok(_), faults) | (Err(faults), _) => {
             if args.json {
                 output::json(&json!({"verdict": "faulty", "errors": faults}));
             } else {
@@ -55,9 +58,9 @@ fn explain_call(args: &Explain) -> Result<Exit> {
             return Ok(Exit::Failed);
         }
     };
-    let tool = tool_of(&agent.context, &call);
     let runs_by_model = tool.is_some_and(|tool| runs_by_model(&agent, tool));
-    let missing_origins = tool.and_then(|tool| missing_origins(&call, tool, &words.policy));
+    let mut notes = origins::unknown_tools(&call, &agent.context, &words.policy);
+    notes.extend(tool.and_then(|tool| missing_origins(&call, tool, &words.policy)));
     if runs_by_model {
         return Ok(report_latent(&call, tool, mode.name(), args.json, &words.policy));
     }
@@ -66,11 +69,11 @@ fn explain_call(args: &Explain) -> Result<Exit> {
         document["tool"] = call["_tool"].clone();
         document["effect"] = tool.map(|tool| tool.effect.name()).into();
         document["mode"] = mode.name().into();
-        document["notes"] = missing_origins.into_iter().collect();
+        document["notes"] = notes.into();
         output::json(&document);
     } else {
         let report = CallExplanation { call: &call, tool, mode: mode.name(), agent: &agent, words };
-        report.tell(&found, missing_origins.as_deref());
+        report.tell(&found, &notes);
     }
     Ok(Exit::Done)
 }
@@ -145,7 +148,7 @@ struct CallExplanation<'a> {
 }
 
 impl CallExplanation<'_> {
-    fn tell(&self, found: &Explanation, missing_origins: Option<&str>) {
+    fn tell(&self, found: &Explanation, notes: &[String]) {
         let words = &self.words.policy;
         let name = self.call.tool_name();
         let effect = self.tool.map(|tool| tool.effect.name()).unwrap_or_default();
@@ -172,8 +175,8 @@ impl CallExplanation<'_> {
         if found.findings.is_empty() {
             output::answer(&format!("  {DIM}{}{DIM:#}", words.no_rule));
         }
-        if let Some(missing) = missing_origins {
-            output::answer(&format!("  {DIM}{}{DIM:#}", fill(words.note, &[missing])));
+        for note in notes {
+            output::answer(&format!("  {DIM}{}{DIM:#}", visible(&fill(words.note, &[note]))));
         }
     }
 }

@@ -105,10 +105,15 @@ fn a_check_notes_paths_templates_and_scripts_that_lead_nowhere() {
     ran.prints("agent.yaml:5:75: `find`: `_outputPath`: †state.ordr: the schema of `state` has no `ordr`; did you mean `order`?")
         .prints("`sky`: `call.cty`: the tool has no `cty`; did you mean `city`?")
         .prints("`exec`: there is no script `orders.sh` in ")
-        .prints("rule 1: `m.nmber`: `user` has no group `nmber`; did you mean `number`?")
-        .prints("rule 2: †state.ordr.city: the schema of `state` has no `ordr`; did you mean `order`?")
+        .prints("answers.yaml:1:73: rule 1: `m.nmber`: `user` has no group `nmber`; did you mean `number`?")
+        .prints("answers.yaml:2:51: rule 2: †state.ordr.city: the schema of `state` has no `ordr`; did you mean `order`?")
         .prints("rule 2: †state.oder: the schema of `state` has no `oder`; did you mean `order`?");
-    folder.file("desk/orders.sh", "echo 1");
+    let script = folder.file("desk/orders.sh", "echo 1");
+    let direct = folder.file("desk/direct.yaml", agent.replace("[sh, orders.sh]", "[./orders.sh]"));
+    let note = "direct.yaml:8:9: `find`: `./orders.sh` may not be executed: run `chmod +x ./orders.sh`";
+    obelus(&["agents", "check", &direct]).exits(0).prints(note);
+    std::fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its mode");
+    assert!(!obelus(&["agents", "check", &direct]).exits(0).stdout.contains("executed"));
     folder.file(
         "desk/answers.yaml",
         playbook.replace("nmber", "number").replace("ordr", "order").replace("oder", "order"),
@@ -121,6 +126,55 @@ fn a_check_notes_paths_templates_and_scripts_that_lead_nowhere() {
             assert!(!notes.contains(words), "{example}: {notes}");
         }
     }
+}
+
+#[test]
+fn a_check_notes_unknown_tools_parameters_and_wrong_literals_in_the_calls_of_a_playbook() {
+    let folder = Folder::new("hint-playbook-calls");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  \
+        lend: {type: object, properties: {book: {type: integer}, reader: {type: string}, tags: {type: array}}, \
+        required: [book, reader], x-effect: create}\nactivities: {lend: {jq: '1'}}\n";
+    let playbook = "rules:\n- name: lending\n  user: lend (?<n>\\d+)\n  answer:\n    calls:\n    \
+        - {_tool: lend, book: '{{ m.n }}', raeder: Ann, requires_confirmation: true}\n    \
+        - {_tool: lend, book: seven, reader: Ann}\n    \
+        - {_tool: lnd, book: 7}\notherwise: {answer: {calls: [{_tool: gone}]}}\n";
+    folder.file("desk/answers.yaml", playbook);
+    let file = folder.file("desk/agent.yaml", agent);
+    let ran = obelus(&["agents", "check", &file]).exits(0);
+    for says in [
+        "answers.yaml:6:48: rule 1 (lending): `lend` has no parameter `raeder`; did you mean `reader`?",
+        "answers.yaml:7:27: rule 1 (lending): `lend`: `book`: \"seven\" is not of type \"integer\"",
+        "answers.yaml:8:15: rule 1 (lending): it calls the tool `lnd`, which the agent does not have; did you mean `lend`?",
+        "answers.yaml:9:38: otherwise: it calls the tool `gone`, which the agent does not have",
+    ] {
+        assert!(ran.stdout.contains(says), "no {says} in {}", ran.stdout);
+    }
+    assert_eq!(ran.stdout.matches("note").count(), 4, "{}", ran.stdout);
+    // Notes about a playbook that cannot be used would mislead.
+    for (text, says) in [
+        ("- {usr: 'x (?<n>.)', output: '{{ m.n }}'}\n", "answers.yaml:1:4: unknown field `usr`; did you mean `user`?"),
+        ("- {answer: {cals: [], say: x}}\n", "unknown field `cals`; did you mean `calls`?"),
+        ("# nothing\n", "it is empty; a list of rules, or an object with `rules`, is expected"),
+        ("- output: {{ x }}\n  user: {{ x }}\n", "put a text that begins with a template in quotes"),
+        ("- user: x\n\toutput: y\n", "indent with spaces"),
+        ("- output: Trouble: x\n", "put a text with `: ` in quotes"),
+    ] {
+        folder.file("desk/answers.yaml", text);
+        let ran = obelus(&["agents", "check", &file]).exits(1).prints(says);
+        assert!(!ran.stdout.contains("note"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_forgotten_activity_is_answered_with_what_to_bind() {
+    let folder = Folder::new("hint-no-activity");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  lend: {type: object, x-effect: create}\n";
+    folder.file("desk/answers.yaml", "- {answer: {calls: [{_tool: lend, _outputPath: †state.a}]}}\n");
+    let agent = folder.file("desk/agent.yaml", agent);
+    let [english, russian] = in_both(&["run", &agent, "--say", "lend"], 1);
+    let told = |ran: &Ran| format!("{}{}", ran.stdout, ran.stderr);
+    assert!(told(&english).contains("no activity carries it out: bind `lend` in `activities`"), "{}", told(&english));
+    assert!(told(&russian).contains("свяжите `lend` с действием в `activities`"), "{}", told(&russian));
 }
 
 #[test]

@@ -144,6 +144,25 @@ fn misspelt_fields_are_errors_with_a_place_and_a_suggestion() {
 }
 
 #[test]
+fn errors_in_a_tool_name_the_field_and_its_value_at_their_own_line() {
+    let folder = Folder::new("tool-fields");
+    let find = "name: x\ntools:\n  find:\n    type: object\n    properties:\n      book: {}\n";
+    for (text, says) in [
+        (
+            "      _outputPath: {const: state.book}\n",
+            "a.yaml:7:20: CTX-12: `_outputPath`: `state.book`: column 1: expected a reference",
+        ),
+        ("      _outputPath: {const: state.book}\n", "; did you mean †state.book?"),
+        ("      _outputPath: {const: †input.book}\n", "a.yaml:7:20: CTX-11: `_outputPath`: `†input.book`: "),
+        ("    x-effect: read\n    x-risky: book\n", "a.yaml:8:14: TOOL-1: `x-risky` is an array"),
+    ] {
+        obelus(&["agents", "check", &folder.file("a.yaml", format!("{find}{text}"))]).exits(1).prints(says);
+    }
+    let nameless = find.replace("name: x\n", "");
+    obelus(&["agents", "check", &folder.file("a.yaml", nameless)]).exits(1).prints("a.yaml:1:1: missing field `name`");
+}
+
+#[test]
 fn a_missing_dagger_and_a_misspelt_result_field_cause_warnings() {
     let folder = Folder::new("near-references");
     let text = "context:
@@ -239,5 +258,59 @@ fn errors_of_an_agent_have_a_place_and_a_hint() {
     ] {
         let file = folder.file("agent.yaml", agent.replace(from, to));
         obelus(&["agents", "check", &file]).exits(1).prints(says);
+    }
+}
+
+/// DEL-1: without this check a missing file fails when it runs, and a misspelt field is lost silently.
+#[test]
+fn errors_in_saved_requests_of_delegates_are_found_before_they_run() {
+    let folder = Folder::new("delegate-files");
+    folder.file("x.yaml", "context: []\n");
+    folder.file("desk/bare.yaml", "schema: {type: string}\n");
+    let tool =
+        "sum_up: {type: object, properties: {_delegate: {const: FILE}, _output: {type: string}}, x-effect: read}";
+    let agent = format!("name: desk\nmodel: playbook:p.yaml\ntools:\n  {tool}\n");
+    let plan = "context:\n  - type: tool\n    tool:\n      TOOL\n  - {type: plan, plan: [{_tool: sum_up, _outputPath: †state.a}]}\n";
+    folder.file("desk/p.yaml", "- output: ok\n");
+    for (file, text, code, says) in [
+        ("summary.yaml", Some("schema: {type: string}\ncontext: []\n"), 0, ""),
+        ("bare.yaml", None, 0, ""),
+        ("anonymous", None, 0, ""),
+        ("lost.yaml", None, 1, "there is no file `lost.yaml` in "),
+        ("../x.yaml", None, 1, "`../x.yaml` leads out of the agent's folder"),
+        (
+            "summary.yaml",
+            Some("context: []\nschemma: {}\n"),
+            1,
+            "summary.yaml:2:1: a request has no field `schemma`; did you mean `schema`?",
+        ),
+        ("summary.yaml", Some("contxt: []\n"), 1, "did you mean `context` by `contxt`?"),
+        (
+            "summary.yaml",
+            Some("- {role: user, content: hi}\n"),
+            1,
+            "summary.yaml: a saved request is an object with a `context`, not a list",
+        ),
+        ("summary.yaml", Some("context: []\nmodel: playbook:nosuch.yaml\n"), 1, "summary.yaml:2:8: the model: "),
+        ("summary.yaml", Some("context: []\ncolour: red\n"), 0, "summary.yaml:2:1: the field `colour` is not used"),
+        (
+            "summary.yaml",
+            Some("context:\n  - type: tool\n    tool: {deep: {type: object, _delegate: gone.yaml}}\n"),
+            1,
+            "there is no file `gone.yaml` in ",
+        ),
+    ] {
+        if let Some(text) = text {
+            folder.file("desk/summary.yaml", text);
+        }
+        let checked = folder.file("desk/agent.yaml", agent.replace("FILE", file));
+        let ran = obelus(&["agents", "check", &checked]).exits(code).prints(says);
+        let place = "agent.yaml:4:58: DEL-1: the delegate of `sum_up`: ";
+        assert!(says.is_empty() || ran.stdout.contains(place), "{}", ran.stdout);
+        let planned = folder.file("desk/plan.yaml", plan.replace("TOOL", &tool.replace("FILE", file)));
+        obelus(&["plan", "check", &planned]).exits(code).prints(says);
+        if code == 1 {
+            obelus(&["plan", "run", &planned, "--model", "playbook:p.yaml"]).exits(2).prints_nothing().says(says);
+        }
     }
 }

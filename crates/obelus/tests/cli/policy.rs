@@ -88,6 +88,29 @@ fn origins_of_values_are_given_by_markers() {
     assert!(untold["notes"][0].as_str().is_some_and(|note| note.contains("`_from`") && note.contains("`_shown`")));
 }
 
+/// A label that is not understood would be ignored, and a call with an untrusted value would seem to be allowed.
+#[test]
+fn misspelt_origins_are_errors_with_the_nearest_name() {
+    let folder = Folder::new("policy-misspelt-origins");
+    for (from, says) in [
+        (json!(["untrused:read_mail"]), "there is no label `untrused:read_mail`; did you mean `untrusted:read_mail`?"),
+        (json!({"too": ["user"]}), "`_from`: `pay` has no parameter `too`; did you mean `to`?"),
+        (json!({"to": ["usr"]}), "`_from`, `to`: there is no label `usr`; did you mean `user`?"),
+        (json!({"to": "user"}), "`_from`, `to`: a list of labels is expected"),
+        (json!(["somewhere"]), "there are: user, author, model, trusted:TOOL, untrusted:TOOL"),
+    ] {
+        let call = json!({"_tool": "pay", "to": "DE1", "amount": 5, "_from": from});
+        explain(&folder, &call, &[]).exits(1).prints("faulty").prints(says);
+        assert_eq!(explain(&folder, &call, &["--json"]).exits(1).json()["verdict"], "faulty");
+    }
+    let shown = json!({"_tool": "close_account", "_shown": ["modell"]});
+    explain(&folder, &shown, &[]).exits(1).prints("`_shown`: there is no label `modell`; did you mean `model`?");
+    // A server may have tools that the file does not name, so an unknown one is only noted.
+    let call = json!({"_tool": "pay", "to": "DE1", "amount": 5, "_from": {"to": ["untrusted:read_mial"]}});
+    explain(&folder, &call, &["--lang", "en"]).exits(0).prints("has no tool `read_mial`; did you mean `read_mail`?");
+    explain(&folder, &call, &["--lang", "ru"]).exits(0).prints("нет инструмента `read_mial`; возможно, `read_mail`?");
+}
+
 #[test]
 fn the_mode_is_explained_first_and_model_calls_are_not_actions() {
     let folder = Folder::new("policy-modes");

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use obelus_kernel::text::without_position;
+use obelus_runtime::files::said_by_yaml;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde_json::{Map, Value};
@@ -86,10 +86,14 @@ impl RuleForm {
 impl PlaybookFile {
     /// Reads a file in YAML, which includes JSON.
     pub(super) fn read(path: &Path, text: &str) -> Result<Self, PlaybookError> {
-        serde_saphyr::from_str(text).map_err(|error| PlaybookError::Syntax {
-            path: path.to_owned(),
-            at: error.location().map(|place| (place.line(), place.column())),
-            message: without_position(&error.without_snippet().to_string()).to_owned(),
+        let is_empty = text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
+        if is_empty {
+            let message = "it is empty; a list of rules, or an object with `rules`, is expected".to_owned();
+            return Err(PlaybookError::Syntax { path: path.to_owned(), at: None, message });
+        }
+        serde_saphyr::from_str(text).map_err(|error| {
+            let (at, message) = said_by_yaml(&error, text);
+            PlaybookError::Syntax { path: path.to_owned(), at, message }
         })
     }
 }

@@ -1,17 +1,14 @@
-//! Notes of `agents check` about names that lead nowhere: paths outside the schema of their kind, parameters and groups
-//! in templates, and scripts of programs.
+//! Notes of `agents check` about names that lead nowhere: paths outside the schema of their kind, parameters in
+//! templates, and scripts of programs.
 
 use std::path::Path as FilePath;
 
-use obelus_connect::model::ModelSpec;
 use obelus_kernel::memory::Segment;
 use obelus_kernel::{Expr, Path, Tool, closest};
-use obelus_runtime::files::read_document;
 use obelus_runtime::{Agent, SessionSpec};
 use serde_json::Value;
 
 use super::oddities::Note;
-use crate::input;
 
 /// Programs whose first argument is a script.
 const INTERPRETERS: [&str; 12] =
@@ -27,7 +24,6 @@ pub(super) fn stray_names(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
             notes.extend(stray_params(name, &binding["http"], agent).into_iter().map(|text| (place.clone(), text)));
         }
     }
-    notes.extend(stray_in_playbook(agent, spec).into_iter().map(|text| ("model".to_owned(), text)));
     notes
 }
 
@@ -43,7 +39,7 @@ fn stray_outputs(tool: &Tool, agent: &Agent) -> Vec<Note> {
 }
 
 /// The first path of an expression that is outside the schema of its kind, as a text.
-fn stray_reference(text: &str, agent: &Agent) -> Option<String> {
+pub(super) fn stray_reference(text: &str, agent: &Agent) -> Option<String> {
     let expr = Expr::parse(text).ok()?;
     expr.refs().into_iter().find_map(|path| stray_path(path, agent))
 }
@@ -77,7 +73,7 @@ fn unknown_field(schema: &Value, segments: &[Segment]) -> Option<(String, Vec<St
     }
 }
 
-fn hint(name: &str, known: &[String]) -> String {
+pub(super) fn hint(name: &str, known: &[String]) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match closest(name, &known) {
         Some(near) => format!("; did you mean `{near}`?"),
@@ -110,39 +106,8 @@ fn stray_params(activity: &str, http: &Value, agent: &Agent) -> Vec<String> {
     notes
 }
 
-/// Groups, fields and references of the agent's playbook that do not exist.
-fn stray_in_playbook(agent: &Agent, spec: &SessionSpec) -> Vec<String> {
-    let Some(chosen) = &spec.model else { return Vec::new() };
-    let Ok(ModelSpec::Playbook(file)) = ModelSpec::from_value(&chosen.model) else { return Vec::new() };
-    let file = chosen.folder.join(file);
-    let Some(playbook) = input::text(&file).ok().and_then(|text| read_document(&file, &text).ok()) else {
-        return Vec::new();
-    };
-    let rules = playbook["rules"].as_array().or(playbook.as_array()).into_iter().flatten();
-    let mut notes: Vec<String> = Vec::new();
-    for (number, rule) in (1..).zip(rules) {
-        let groups = groups_of(rule["user"].as_str().unwrap_or_default());
-        each_text(rule, &mut |text| {
-            let groups_used = names_in_templates(text, &["m"]).into_iter().filter(|name| !groups.contains(name));
-            let stray =
-                groups_used.map(|name| format!("`m.{name}`: `user` has no group `{name}`{}", hint(&name, &groups)));
-            let fields = names_in_templates(text, &["kinds", "state"]);
-            let paths = fields.into_iter().filter_map(|name| stray_reference(&format!("†state.{name}"), agent));
-            let reference =
-                Some(text).filter(|text| text.starts_with('†')).and_then(|text| stray_reference(text, agent));
-            for text in stray.chain(paths).chain(reference) {
-                let note = format!("{}: rule {number}: {text}", file.display());
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
-            }
-        });
-    }
-    notes
-}
-
 /// The names of the groups of a pattern.
-fn groups_of(pattern: &str) -> Vec<String> {
+pub(super) fn groups_of(pattern: &str) -> Vec<String> {
     let parts = pattern.split("(?").skip(1);
     let named = parts.filter_map(|part| part.strip_prefix("P<").or(part.strip_prefix('<'))?.split_once('>'));
     named.map(|(name, _)| name.to_owned()).collect()
@@ -150,7 +115,7 @@ fn groups_of(pattern: &str) -> Vec<String> {
 
 /// The names that follow these in the templates of a text: of `{{ call.city }}` after `call`, `city`. A name that may be
 /// missing, because its default is given, is left out.
-fn names_in_templates(text: &str, after: &[&str]) -> Vec<String> {
+pub(super) fn names_in_templates(text: &str, after: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     let tags = text.split("{{").skip(1).filter_map(|tag| tag.split_once("}}"));
     let tags = tags.chain(text.split("{%").skip(1).filter_map(|tag| tag.split_once("%}")));

@@ -1,17 +1,15 @@
-//! Notes of `agents check` about a usable file: names, misspelt keys of schemas, tools without an executor, and calls
-//! of a playbook to unknown tools; [`names`](super::names) has those about names that lead nowhere.
+//! Notes of `agents check` about a usable file: names, misspelt keys of schemas, and tools without an executor;
+//! [`names`](super::names) has those about names that lead nowhere, [`playbook`](super::playbook) those about a playbook.
 
 use std::path::Path;
 
-use obelus_connect::model::ModelSpec;
-use obelus_kernel::CallFields as _;
 use obelus_kernel::closest;
-use obelus_runtime::files::{AgentCatalogue, is_bundled, read_document};
+use obelus_runtime::files::{AgentCatalogue, is_bundled};
 use obelus_runtime::{Agent, SessionSpec};
 use serde_json::Value;
 
+use super::super::delegates::delegate_faults;
 use super::names::stray_names;
-use crate::input;
 
 /// A note: its place in the file as a dotted path, and its text.
 pub(super) type Note = (String, String);
@@ -62,7 +60,8 @@ pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
         add_misspelt(&tool.schema, &format!("tools.{}", tool.name), &mut notes);
     }
     notes.extend(unanswered_reads(spec));
-    notes.extend(unknown_tools_of_playbook(agent, spec));
+    let delegates = delegate_faults(spec).into_iter().filter(|fault| fault.is_note);
+    notes.extend(delegates.map(|fault| (fault.field, format!("DEL-1: {}", fault.text))));
     notes.extend(stray_names(agent, spec));
     notes
 }
@@ -151,44 +150,4 @@ fn unanswered_reads(spec: &SessionSpec) -> Vec<Note> {
 /// Whether more tools come from servers when a session begins.
 fn has_servers(spec: &SessionSpec) -> bool {
     spec.mcp.is_some()
-}
-
-/// Unknown tools that the agent's playbook calls. Names made by templates are not checked.
-fn unknown_tools_of_playbook(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
-    let Some(chosen) = spec.model.as_ref().filter(|_| agent.mcp.is_empty() && agent.browser.is_none()) else {
-        return Vec::new();
-    };
-    let Ok(ModelSpec::Playbook(file)) = ModelSpec::from_value(&chosen.model) else { return Vec::new() };
-    let file = chosen.folder.join(file);
-    let Ok(text) = input::text(&file) else { return Vec::new() };
-    let Ok(playbook) = read_document(&file, &text) else { return Vec::new() };
-    let mut called = Vec::new();
-    add_called(&playbook, &mut called);
-    let known: Vec<&str> = agent.context.tools().map(|tool| tool.name.as_str()).collect();
-    called.retain(|name| !known.contains(&name.as_str()));
-    let note = |name: String| {
-        let hint = closest(&name, &known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        (
-            "model".to_owned(),
-            format!("{}: it calls the tool `{name}`, which the agent does not have{hint}", file.display()),
-        )
-    };
-    called.into_iter().map(note).collect()
-}
-
-/// Adds the plain names in `calls` of a playbook, each once.
-fn add_called(value: &Value, into: &mut Vec<String>) {
-    match value {
-        Value::Array(all) => all.iter().for_each(|value| add_called(value, into)),
-        Value::Object(fields) => {
-            let calls = fields.get("calls").and_then(Value::as_array).into_iter().flatten();
-            for name in calls.filter_map(|call| call.tool()) {
-                if !name.contains("{{") && !name.contains("{%") && !into.iter().any(|known| known == name) {
-                    into.push(name.to_owned());
-                }
-            }
-            fields.values().for_each(|value| add_called(value, into));
-        }
-        _ => {}
-    }
 }

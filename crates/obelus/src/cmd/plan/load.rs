@@ -11,6 +11,7 @@ use obelus_runtime::SessionSpec;
 use obelus_runtime::files::{Places, place_of};
 use serde_json::{Value, json};
 
+use super::super::delegates::delegate_faults;
 use super::super::faults::{SpecProblem, at, place_of_tool, problems_of};
 use crate::cli::PlanFile;
 use crate::input;
@@ -40,6 +41,8 @@ impl Loaded {
         let mut check = plan::check(&found.calls, found.mode, &spec.context);
         let unbound = spec.unbound_tools().into_iter();
         check.warnings.extend(unbound.map(|fault| Warning { rule: Rule::Tool3, call: None, text: fault.text }));
+        let notes = delegate_faults(&spec).into_iter().filter(|fault| fault.is_note);
+        check.warnings.extend(notes.map(|fault| Warning { rule: Rule::Del1, call: None, text: fault.text }));
         let is_plan = |message: &obelus_kernel::Message| matches!(message, obelus_kernel::Message::Plan(_));
         let message = spec.context.messages().iter().rposition(is_plan).unwrap_or_default();
         let problems = problems_of(&spec, None);
