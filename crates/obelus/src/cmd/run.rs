@@ -114,7 +114,10 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
     // (POL-9).
     let kept_how = RunOptions { mode: None, ..how.clone() };
     let mut spec = told(spec, if how.session.is_some() { &kept_how } else { how })?;
-    spec.unbound_tools().iter().for_each(|fault| output::warning(&visible(&fault.text)));
+    spec.unbound_tools()
+        .iter()
+        .chain(&spec.unread_in_delegates())
+        .for_each(|fault| output::warning(&visible(&fault.text)));
     let connector = connector(&how.store, &Notices::default());
     let Some(id) = &how.session else {
         spec.local.unattended = !shown.has_people();

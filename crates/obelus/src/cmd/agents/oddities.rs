@@ -62,6 +62,8 @@ pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
         add_misspelt(&tool.schema, &format!("tools.{}", tool.name), &mut notes);
     }
     notes.extend(unanswered_reads(spec));
+    let unread = spec.unread_in_delegates().into_iter();
+    notes.extend(unread.map(|fault| (format!("tools.{}", fault.name), format!("DEL-1: {}", fault.text))));
     notes.extend(unknown_tools_of_playbook(agent, spec));
     notes.extend(stray_names(agent, spec));
     notes
@@ -164,7 +166,9 @@ fn unknown_tools_of_playbook(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
     let Ok(playbook) = read_document(&file, &text) else { return Vec::new() };
     let mut called = Vec::new();
     add_called(&playbook, &mut called);
-    let known: Vec<&str> = agent.context.tools().map(|tool| tool.name.as_str()).collect();
+    // The same model answers for the delegates.
+    let Some(delegated) = spec.tools_of_delegates() else { return Vec::new() };
+    let known: Vec<&str> = agent.context.tools().chain(&delegated).map(|tool| tool.name.as_str()).collect();
     called.retain(|name| !known.contains(&name.as_str()));
     let note = |name: String| {
         let hint = closest(&name, &known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();

@@ -40,6 +40,8 @@ impl Loaded {
         let mut check = plan::check(&found.calls, found.mode, &spec.context);
         let unbound = spec.unbound_tools().into_iter();
         check.warnings.extend(unbound.map(|fault| Warning { rule: Rule::Tool3, call: None, text: fault.text }));
+        let unread = spec.unread_in_delegates().into_iter();
+        check.warnings.extend(unread.map(|fault| Warning { rule: Rule::Del1, call: None, text: fault.text }));
         let is_plan = |message: &obelus_kernel::Message| matches!(message, obelus_kernel::Message::Plan(_));
         let message = spec.context.messages().iter().rposition(is_plan).unwrap_or_default();
         let problems = problems_of(&spec, None);
