@@ -38,3 +38,26 @@ fn a_model_and_activities_in_a_saved_request_are_noted() {
     let plan = folder.file("desk/plan.yaml", plan);
     obelus(&["plan", "check", &plan]).exits(0).prints(words);
 }
+
+#[test]
+fn a_question_of_a_delegate_names_the_step_that_it_belongs_to() {
+    let folder = Folder::new("saved-question");
+    let store = folder.path("store");
+    folder.file("desk/answers.yaml", ANSWERS);
+    folder.file(
+        "desk/summary.yaml",
+        &SUMMARY.replace(
+            "{type: object,",
+            "{type: object, x-title: {en: Counts letters, ru: Считает буквы}, x-risky: [text],",
+        ),
+    );
+    let agent = AGENT.replace("{type: object,", "{type: object, description: Sums a text up. At length,");
+    let agent = folder.file("desk/agent.yaml", &agent);
+    let ran = obelus(&["run", &agent, "--say", "go", "--session", "s", "--store", &store]).exits(3);
+    ran.says("Counts letters").says("this is a part of the step «Sums a text up»");
+    let at = |args: &[&str]| obelus(&[args, &["--store", &store]].concat()).exits(0);
+    at(&["inbox", "--lang", "ru"]).prints("Считает буквы").prints("это часть шага «Sums a text up»");
+    assert_eq!(at(&["inbox", "--json"]).json()[0]["view"]["for_step"], "Sums a text up");
+    at(&["sessions", "show", "s"]).prints("? Counts letters");
+    at(&["sessions", "log", "s"]).prints("? Counts letters");
+}
