@@ -50,6 +50,9 @@ pub(crate) fn request(args: &RunArgs) -> Result<Exit> {
     };
     give_input(&mut spec, args.input.as_deref())?;
     let begin = match &args.say {
+        Some(words) if words.trim().is_empty() && args.image.is_empty() => {
+            bail!("{}", words_of(None).starting.empty_message)
+        }
         Some(words) => Input::User { text: words.clone() },
         None if is_agent => {
             args.how.session.iter().try_for_each(|id| interrupted::must_not_be(&args.how.store, id))?;

@@ -138,6 +138,10 @@ fn an_unknown_session_or_field_is_answered_with_the_nearest_name() {
         .stderr
         .lines()
         .for_each(|line| assert!(!line.contains("did you mean")));
+    let short = obelus(&["run", "notes", "--say", " ", "--session", "L", "--store", &store, "--lang", "en"]);
+    short.exits(2).says("the message in --say is empty");
+    obelus(&["run", "notes", "--say", "note: call", "--session", "L", "--store", &store]);
+    assert!(!at(&["sessions", "rm", "W"])[0].stderr.contains("did you mean"), "names of one letter are not similar");
     let why = |path| obelus(&["sessions", "show", "monday", "--why", path, "--store", &store, "--lang", "en"]);
     why("state.nots").exits(1).prints("†state.nots: nothing has written it").says("Did you mean †state.notes?");
     why("stat.notes").says("Did you mean †state.notes?");
