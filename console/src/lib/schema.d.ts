@@ -1901,6 +1901,8 @@ export interface components {
             came_as?: string | null;
             /** @description Why it is asked, in words for people. */
             reasons: string[];
+            /** @description The step whose delegate asks it, for a question of a delegate. */
+            for_step?: string | null;
             /** @description The waiting steps that read the result of an effect in doubt: without it they do not run. */
             result_read_by?: string[];
             /** @description Details that are the same for all calls. */

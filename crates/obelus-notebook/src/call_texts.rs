@@ -40,15 +40,21 @@ pub struct CallTexts<'a> {
     pub context: &'a Context,
     /// The language.
     pub language: Option<&'a str>,
+    /// Whether tools without `x-title` are named as everywhere else for people. The state and the prompts of a session
+    /// have their plain names, which must stay so for its replay.
+    pub has_all_titles: bool,
 }
 
 impl CallTexts<'_> {
     /// A call for people on one safe line: what is done, to what, and what is set.
     pub fn call_headline(&self, call: &Value) -> String {
-        let Self { context, language } = *self;
+        let Self { context, language, has_all_titles } = *self;
         let name = call.tool_name();
         let tool = context.tool(name);
-        let mut line = tool.and_then(|tool| tool.title(language)).unwrap_or(name).to_owned();
+        let mut line = match tool {
+            Some(tool) if has_all_titles => tool.shown_title(language),
+            _ => tool.and_then(|tool| tool.title(language)).unwrap_or(name).to_owned(),
+        };
         let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
         let id = entity.and_then(|entity| entity["id"].as_str());
         if let Some(id) = id.and_then(|id| call.get(id)) {

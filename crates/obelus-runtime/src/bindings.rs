@@ -2,11 +2,12 @@
 //! without a question (TOOL-3).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use obelus_kernel::{Tool, closest};
 use serde_json::Value;
 
-use crate::policy_names::tools_of_delegates;
+use crate::policy_names::{saved_requests, tools_of_delegates};
 use crate::spec::SessionSpec;
 
 /// A problem with a binding or a tool.
@@ -71,6 +72,39 @@ impl SessionSpec {
             ),
         };
         tools.map(fault).collect()
+    }
+
+    /// Fields in the saved requests of delegates that nothing reads: a delegate has the model, the activities and the
+    /// settings of its caller (DEL-1). Each with the tool that names the request.
+    pub fn unread_in_delegates(&self) -> Vec<BindingFault> {
+        let mut found = Vec::new();
+        saved_requests(&self.context, &self.folder, &mut |tool, request| {
+            let fields = [
+                ("`model`", request.model.is_some()),
+                ("`activities`", !request.activities.is_empty()),
+                ("`settings`", request.settings.is_some()),
+            ];
+            let given: Vec<&str> = fields.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+            let text = format!(
+                "`{}`: the saved request {}: nothing reads {} in it: a delegate has the model, the activities and the \
+                 settings of its caller",
+                tool.name,
+                tool.fixed_name("_delegate").unwrap_or_default(),
+                given.join(", ")
+            );
+            let fault = BindingFault { name: tool.name.clone(), text };
+            if !given.is_empty() && !found.contains(&fault) {
+                found.push(fault);
+            }
+        });
+        found
+    }
+
+    /// The tools of the saved requests of delegates, at every depth, or none if they are not all known.
+    pub fn tools_of_delegates(&self) -> Option<Vec<Arc<Tool>>> {
+        let mut tools = Vec::new();
+        let is_open = tools_of_delegates(&self.context, &self.folder, &mut tools);
+        (!is_open).then_some(tools)
     }
 
     /// Whether the model itself carries out calls of a tool, according to the bindings.

@@ -32,10 +32,16 @@ pub(crate) fn policy_faults(policy: &Policy, context: &Context, folder: &Path, s
 /// Adds the tools of delegates, whose calls the same policy judges and the same activities carry out. Returns whether
 /// there may be others, because a model chooses the delegate or its request cannot be read.
 pub(crate) fn tools_of_delegates(context: &Context, folder: &Path, found: &mut Vec<Arc<Tool>>) -> bool {
-    gather(context, folder, DEEPEST, found)
+    each_delegate(context, folder, DEEPEST, &mut |_, request| found.extend(request.context.tools().cloned()))
 }
 
-fn gather(context: &Context, folder: &Path, depth: usize, found: &mut Vec<Arc<Tool>>) -> bool {
+/// Calls a function with every tool that a saved request carries out, and the request, at every depth. Returns whether
+/// there may be others.
+pub(crate) fn saved_requests(context: &Context, folder: &Path, with: &mut dyn FnMut(&Tool, &Request)) -> bool {
+    each_delegate(context, folder, DEEPEST, with)
+}
+
+fn each_delegate(context: &Context, folder: &Path, depth: usize, with: &mut dyn FnMut(&Tool, &Request)) -> bool {
     let mut is_open = false;
     for tool in context.tools() {
         match tool.fixed_name("_delegate") {
@@ -47,8 +53,8 @@ fn gather(context: &Context, folder: &Path, depth: usize, found: &mut Vec<Arc<To
                 let request = read_text(&file).ok().and_then(|text| Request::parse(&file, &text).ok());
                 match request {
                     Some(request) => {
-                        found.extend(request.context.tools().cloned());
-                        is_open |= gather(&request.context, folder, depth - 1, found);
+                        with(tool, &request);
+                        is_open |= each_delegate(&request.context, folder, depth - 1, with);
                     }
                     None => is_open = true,
                 }

@@ -13,7 +13,7 @@
 //! | `titles` | titles of tools and parameters |
 //! | `pages` | full addresses and pictures of pages |
 //! | `results` | the result of a call, in a few words |
-//! | `readers` | the steps that wait for the result of an effect in doubt |
+//! | `readers` | the step whose delegate asks, and the steps that wait for the result of an effect in doubt |
 
 mod details;
 mod elicitation;

@@ -129,31 +129,38 @@ pub fn refusal_by_code(
     fill(phrase, &[&details])
 }
 
-/// The summary of a turn without a result; empty if it has one.
-pub fn why_it_ended(reply: &Reply, language: Language) -> String {
+/// The summary of a turn without a result; empty if it has one. Without titles, tools have their names in the file.
+pub fn why_it_ended(reply: &Reply, titles: Option<&dyn ToolNames>, language: Language) -> String {
     let Some(Ending { what, advice }) = how_it_ended(reply, language) else { return String::new() };
     let mut lines = vec![what];
     let words = &language.words().turn;
-    lines.extend(listed(words.done, &reply.calls, CallStatus::Done, language));
-    lines.extend(listed(words.not_done, &reply.calls, CallStatus::Skipped, language));
-    lines.extend(listed(words.failed, &reply.calls, CallStatus::Failed, language));
+    let titles = titles.unwrap_or(&reasons::BareNames);
+    let name = |report: &CallReport| one_line(report, titles, language);
+    lines.extend(listed(words.done, &reply.calls, CallStatus::Done, &name));
+    lines.extend(listed(words.not_done, &reply.calls, CallStatus::Skipped, &name));
+    lines.extend(listed(words.failed, &reply.calls, CallStatus::Failed, &name));
     lines.extend(advice.map(str::to_owned));
     lines.join("\n")
 }
 
-fn listed(title: &str, calls: &[CallReport], status: CallStatus, language: Language) -> Option<String> {
+fn listed(
+    title: &str,
+    calls: &[CallReport],
+    status: CallStatus,
+    name: &dyn Fn(&CallReport) -> String,
+) -> Option<String> {
     let of: Vec<&CallReport> = calls.iter().filter(|report| report.status == status).collect();
     if of.is_empty() {
         return None;
     }
-    let names: Vec<String> = of.iter().take(10).map(|report| one_line(report, language)).collect();
+    let names: Vec<String> = of.iter().take(10).map(|report| name(report)).collect();
     let more = if of.len() > 10 { format!(", … ({})", of.len()) } else { String::new() };
     Some(format!("{title}: {}{more}", names.join("; ")))
 }
 
 /// A call's report on one line: the tool and the error.
-fn one_line(report: &CallReport, language: Language) -> String {
-    let tool = visible(report.call.tool().unwrap_or("?"));
+fn one_line(report: &CallReport, titles: &dyn ToolNames, language: Language) -> String {
+    let tool = visible(&report.call.tool().map_or_else(|| "?".to_owned(), |name| titles.tool(name)));
     let error = report.error.as_ref().map(|error| error_words(error, language)).unwrap_or_default();
     if error.is_empty() { tool } else { format!("{tool} ({error})") }
 }

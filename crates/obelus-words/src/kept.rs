@@ -30,8 +30,8 @@ phrases! {
             "«{}» ещё не выполнила ни одного вызова: повторять нечего",
             "`{}` has done no calls yet: there is nothing to run again";
         paths_begin_elsewhere:
-            "относительные пути в плане отсчитываются от его папки; в сессии они отсчитывались от {}",
-            "relative paths in the plan begin at its own folder; in the session they began at {}";
+            "относительные пути в плане отсчитываются от его папки, а в сессии — от {}: сохраните план туда (--out {}) или замените пути",
+            "relative paths in the plan begin at its own folder, and in the session at {}: save the plan there (--out {}), or change the paths";
         needs_servers:
             "у плана нет своих серверов MCP: назовите их так: obelus plan run --mcp FILE",
             "the plan has no MCP servers of its own: name them with plan run --mcp FILE";
@@ -256,6 +256,7 @@ phrases! {
             "{}: здесь план, а модели нет; назовите её ключом --model или выполните сам план: obelus plan run {}",
             "{}: it has a plan, and there is no model; name one with --model, or run the plan itself: obelus plan run {}";
         say_something: "агенту нужно что-то сказать: добавьте --say 'ТЕКСТ'", "an agent answers to words: add --say 'TEXT'";
+        empty_message: "сообщение в --say пустое", "the message in --say is empty";
         no_bundled:
             "встроенного агента «{}» нет; все агенты: obelus agents list",
             "there is no bundled agent `{}`; `obelus agents list` lists them";

@@ -14,6 +14,7 @@ phrases! {
         picture: "снимок страницы: ", "picture of the page: ";
         came_as: "перенесено со словами: ", "brought along with the words: ";
         because: "почему спрашиваю: ", "asked because ";
+        for_step: "это часть шага ", "this is a part of the step ";
         result_read_by: "если это произошло, следующим шагам нужен результат: ", "if it happened, later steps need its result: ";
         marked: "отмеченного нет в ваших словах", "what is marked is not in your words";
         in_agents_words: "слова агента:", "in the agent's words:";

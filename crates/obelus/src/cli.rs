@@ -121,7 +121,8 @@ pub(crate) enum Command {
 
 /// Make a new agent: a folder with files to begin from.
 ///
-/// The agent answers at once, with an offline model. An existing folder is never changed.
+/// The agent answers at once, with an offline model, in Russian or English: as `--lang` says, else as `LANG` says. An
+/// existing folder is never changed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

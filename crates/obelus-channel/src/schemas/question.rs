@@ -45,6 +45,9 @@ pub(crate) struct QuestionShape {
     came_as: Option<String>,
     /// Why it is asked, in words for people.
     reasons: Vec<String>,
+    /// The step whose delegate asks it, for a question of a delegate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    for_step: Option<String>,
     /// The waiting steps that read the result of an effect in doubt: without it they do not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     result_read_by: Vec<String>,

@@ -4,7 +4,7 @@ use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::{Input, Refused, Reply, Session};
 use obelus_kernel::visible;
 use obelus_runtime::Language;
-use obelus_runtime::people::why_it_ended;
+use obelus_runtime::people::{Titles, why_it_ended};
 use obelus_runtime::sessions::InboxId;
 use serde_json::Value;
 
@@ -98,7 +98,7 @@ pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: La
             .ok()
             .and_then(|ends| ends.as_str().map(str::to_owned))
             .unwrap_or_default(),
-        text: text_of(reply, language),
+        text: text_of(session, reply, language),
         output: reply.output.clone(),
         said: reply.said.clone(),
         calls: call_rows(session, &reply.calls, language),
@@ -110,12 +110,13 @@ pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: La
 }
 
 /// The whole text of a turn for the user: the agent's messages, the result, and why it ended if it has none.
-fn text_of(reply: &Reply, language: Language) -> String {
+fn text_of(session: &Session, reply: &Reply, language: Language) -> String {
     let mut parts: Vec<String> = reply.said.iter().map(|words| lines_visible(words)).collect();
     if let Some(words) = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words)) {
         parts.push(lines_visible(words));
     }
-    parts.extend(Some(why_it_ended(reply, language)).filter(|why| !why.is_empty()));
+    let titles = Titles::of(session.context(), language.code());
+    parts.extend(Some(why_it_ended(reply, Some(&titles), language)).filter(|why| !why.is_empty()));
     parts.join("\n\n")
 }
 

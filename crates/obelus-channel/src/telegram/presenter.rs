@@ -178,7 +178,7 @@ impl SessionPresenter {
     /// The final text of a turn that was not yet sent, and why it ended if it has no result.
     async fn rest(&mut self, number: EventNumber, reply: &Reply) {
         let output = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words));
-        let why = why_it_ended(reply, self.language);
+        let why = why_it_ended(reply, None, self.language);
         let words: Vec<&str> = output.into_iter().chain(Some(why.as_str())).filter(|words| !words.is_empty()).collect();
         if !words.is_empty() {
             return self.say(number, &words.join("\n\n")).await;

@@ -9,17 +9,17 @@ use super::inbox::{Question, headline};
 impl Session {
     /// A call for people on one safe line: what is done, to what, and what is set.
     pub fn call_headline(&self, call: &Value) -> String {
-        self.naming().call_headline(call)
+        self.call_headline_in(call, self.settings.language.as_deref())
     }
 
     /// The same in the reader's language, as far as the tool's author provides it.
     pub fn call_headline_in(&self, call: &Value, language: Option<&str>) -> String {
-        CallTexts { language, ..self.naming() }.call_headline(call)
+        CallTexts { language, has_all_titles: true, ..self.naming() }.call_headline(call)
     }
 
     /// What a question is about, in one line.
     pub fn headline(&self, question: &Question) -> String {
-        headline(self.naming(), question)
+        headline(CallTexts { has_all_titles: true, ..self.naming() }, question)
     }
 
     /// The label of a tool's parameter, by its dotted path, if the tool's author provides one.
@@ -33,7 +33,8 @@ impl Session {
         self.naming().name_of_value(known, &Value::Null, path, value)
     }
 
+    /// The texts of the state and of prompts.
     pub(super) fn naming(&self) -> CallTexts<'_> {
-        CallTexts { context: &self.memory.context, language: self.settings.language.as_deref() }
+        CallTexts { context: &self.memory.context, language: self.settings.language.as_deref(), has_all_titles: false }
     }
 }

@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn confirmations(projection: &StateProjection, inbox: &Inbox) -> Value {
-        projection.confirmations(inbox, CallTexts { context: &context(), language: None })
+        projection.confirmations(inbox, CallTexts { context: &context(), language: None, has_all_titles: false })
     }
 
     fn report(status: CallStatus, rule: &str) -> CallReport {

@@ -20,10 +20,24 @@ pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a st
     }
 }
 
+/// The first sentence of a description.
+fn first_sentence(text: &str) -> &str {
+    let end = text.find([';', '\n']).or_else(|| text.find(". ")).unwrap_or(text.len());
+    text[..end].trim_end_matches('.').trim()
+}
+
 impl Tool {
     /// The tool's name for people.
     pub fn title(&self, language: Option<&str>) -> Option<&str> {
         in_language(self.schema.get("x-title")?, language)
+    }
+
+    /// The tool's name wherever a person reads it: `x-title`, `title`, the first sentence of its description, or its name.
+    pub fn shown_title(&self, language: Option<&str>) -> String {
+        let own = self.title(language).or_else(|| self.schema.get("title")?.as_str());
+        let described = || self.schema.get("description")?.as_str().map(first_sentence);
+        let title = own.filter(|title| !title.trim().is_empty()).or_else(described);
+        title.map_or_else(|| self.name.replace(['_', '.'], " "), str::to_owned)
     }
 
     /// The fields of a result that a model is shown, if not all (`x-shown`).

@@ -147,6 +147,7 @@ impl QuestionView {
         let picture = self.picture.as_ref().map(|path| path.display().to_string());
         lines.extend(picture.iter().map(|path| remark(words.picture, path)));
         lines.extend(self.came_as.iter().map(|text| remark(words.came_as, text)));
+        lines.extend(self.for_step.iter().map(|title| remark(words.for_step, &format!("«{title}»"))));
         if !self.reasons.is_empty() {
             lines.push(remark(words.because, &self.reasons.join("; ")));
         }

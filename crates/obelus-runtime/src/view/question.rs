@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::elicitation::elicitation_in_words;
 use super::pages::PageNotes;
-use super::readers::readers_of_result;
+use super::readers::{readers_of_result, step_of_delegate};
 use super::titles::Titles;
 use crate::words::{Language, fill, listed_titles, reasons_in_words};
 
@@ -45,6 +45,9 @@ pub struct QuestionView {
     pub came_as: Option<String>,
     /// The reasons, as text.
     pub reasons: Vec<String>,
+    /// The step whose delegate asks it, for a question of a delegate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_step: Option<String>,
     /// The waiting steps that read the result of an effect in doubt: without it they do not run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub result_read_by: Vec<String>,
@@ -162,7 +165,8 @@ impl QuestionView {
     pub fn with_pages(session: &Session, question: &Question, pages: Option<PathBuf>, language: Language) -> Self {
         let titles = Titles::of(session.context_of(&question.id), language.code()).with_pages(pages);
         let result_read_by = readers_of_result(session, question, &titles);
-        let mut view = Self { result_read_by, ..Self::by_titles(question, &titles, language) };
+        let for_step = step_of_delegate(session, question, language);
+        let mut view = Self { result_read_by, for_step, ..Self::by_titles(question, &titles, language) };
         if question.about == About::Plan && question.is_open() {
             add_needs(&mut view.calls, session, question);
         }
@@ -195,6 +199,7 @@ impl QuestionView {
             proposed: asked.as_ref(),
         };
         let mut view = maker.view();
+        view.for_step = step_of_delegate(session, &question, language);
         language.words().questions.edited.clone_into(&mut view.head);
         Ok(view)
     }
@@ -238,6 +243,7 @@ impl QuestionViewBuilder<'_> {
             head,
             asks: (!is_about_calls).then(|| self.asked_words()),
             reasons: self.reasons(),
+            for_step: None,
             result_read_by: Vec::new(),
             calls,
             common,

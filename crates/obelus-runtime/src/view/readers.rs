@@ -1,12 +1,19 @@
-//! The steps that wait for the result of an effect in doubt.
+//! The steps that a question belongs to: that of a delegate, and those that wait for the result of an effect in doubt.
 
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{About, CallStatus, Question, Session};
 
 use super::titles::Titles;
+use crate::words::Language;
 
 /// The limit of calls that are searched.
 const MOST_CALLS: usize = 10_000;
+
+/// The title of the step whose delegate asks a question.
+pub(super) fn step_of_delegate(session: &Session, question: &Question, language: Language) -> Option<String> {
+    let report = session.call_report(question.id.delegate_place()?)?;
+    Some(Titles::of(session.context(), language.code()).tool(report.call.tool_name()))
+}
 
 /// The titles of the waiting steps that read the result of an effect in doubt, each once.
 pub(super) fn readers_of_result(session: &Session, question: &Question, titles: &Titles) -> Vec<String> {

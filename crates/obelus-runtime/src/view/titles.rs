@@ -41,11 +41,7 @@ impl Titles {
 
     /// The title of a tool.
     pub fn tool(&self, name: &str) -> String {
-        let title = self.tools.get(name).and_then(|tool| {
-            let description = || tool.schema.get("description")?.as_str().map(first_sentence);
-            titled(&tool.schema, self.code).or_else(description)
-        });
-        title.unwrap_or_else(|| name.replace(['_', '.'], " "))
+        self.tools.get(name).map_or_else(|| name.replace(['_', '.'], " "), |tool| tool.shown_title(Some(self.code)))
     }
 
     /// Whether the agent's files have titles for a tool.
@@ -141,12 +137,6 @@ impl ToolNames for Titles {
 fn titled(schema: &Value, code: &str) -> Option<String> {
     let own = schema.get("x-title").and_then(|said| in_language(said, Some(code)));
     own.or_else(|| schema.get("title")?.as_str()).filter(|title| !title.trim().is_empty()).map(str::to_owned)
-}
-
-/// The first sentence of a description.
-fn first_sentence(text: &str) -> String {
-    let end = text.find([';', '\n']).or_else(|| text.find(". ")).unwrap_or(text.len());
-    text[..end].trim_end_matches('.').trim().to_owned()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn terms_in_words(terms: &ConsentTerms, session: &Session, language: Languag
     let words = &language.words().consents;
     let code = Some(language.code());
     let tool = session.context().tool(&terms.tool);
-    let title = visible(tool.and_then(|tool| tool.title(code)).unwrap_or(&terms.tool));
+    let title = visible(&tool.map_or_else(|| terms.tool.clone(), |tool| tool.shown_title(code)));
     let label = |path: &str| visible(session.label_of(&terms.tool, path, code).unwrap_or(path));
     let record = match &terms.scope {
         ConsentScope::Records { path, .. } => Some(path),

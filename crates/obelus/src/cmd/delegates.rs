@@ -3,11 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use obelus_connect::model::{ModelSpec, open};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::files::{Places, RequestError, read_document};
 use obelus_runtime::{Request, SessionSpec};
-use serde_json::Value;
 
 use super::faults::{at, place_of_tool};
 use crate::input;
@@ -64,9 +62,6 @@ fn check(folder: &Path, path: &str, depth: usize, seen: &mut Vec<PathBuf>, told:
                 let place = at(places.find_key(field));
                 told.push((true, format!("{path}{place}: the field `{field}` is not used")));
             }
-            if let Some(error) = request.model.as_ref().and_then(|model| wrong_model(model, folder, &file)) {
-                told.push((false, format!("{path}{}: the model: {error}", at(places.find("model")))));
-            }
             delegates_of(&request.context).for_each(|path| check(folder, path, depth - 1, seen, told));
         }
     }
@@ -110,14 +105,4 @@ fn read(file: &Path, name: &Path) -> Result<Option<(Request, String)>, String> {
         Err(RequestError::Syntax { place: None, .. }) if document["context"].is_null() => Ok(None),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// Why a model cannot be used, whether its files are beside the agent's file or the delegate's.
-fn wrong_model(model: &Value, folder: &Path, file: &Path) -> Option<String> {
-    let chosen = match ModelSpec::from_value(model) {
-        Ok(chosen) => chosen,
-        Err(error) => return Some(error.to_string()),
-    };
-    let error = open(&chosen, folder).err()?;
-    open(&chosen, file.parent().unwrap_or(folder)).err().map(|_| error.to_string())
 }

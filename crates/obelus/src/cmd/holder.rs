@@ -182,7 +182,7 @@ async fn tell_what_came(
 /// The final text of a turn that was not yet sent, and why it ended if it has no result.
 fn came_in_the_end(reply: &Reply, look: &Narrator) -> Option<String> {
     let words = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words)).map(visible);
-    let why = Some(why_it_ended(reply, look.phrases.language)).filter(|why| !why.is_empty());
+    let why = Some(why_it_ended(reply, Some(&look.titles), look.phrases.language)).filter(|why| !why.is_empty());
     let lines: Vec<String> = words.into_iter().chain(why).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

@@ -11,13 +11,16 @@ use crate::cli::New;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
-const FILES: [(&str, &str); 2] =
+const ENGLISH: [(&str, &str); 2] =
     [("agent.yaml", include_str!("new/agent.yaml")), ("playbook.yaml", include_str!("new/playbook.yaml"))];
+const RUSSIAN: [(&str, &str); 2] =
+    [("agent.yaml", include_str!("new/ru/agent.yaml")), ("playbook.yaml", include_str!("new/ru/playbook.yaml"))];
 
 pub(crate) fn new(args: &New) -> Result<Exit> {
     check_name(&args.name)?;
+    let files = if words_of(None).code == "ru" { RUSSIAN } else { ENGLISH };
     let files =
-        FILES.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", in_yaml(&args.name)))));
+        files.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", in_yaml(&args.name)))));
     make(&args.folder, &args.name, files)
 }
 

@@ -156,8 +156,8 @@ fn print_report(loaded: &Loaded, dry: Option<&Simulation>) {
         }
     }
     for warning in &check.warnings {
-        let call = warning.call.map(|call| format!(" call {call}")).unwrap_or_default();
-        output::answer(&format!("{YELLOW}warning{YELLOW:#} {}:{call}: {}", warning.rule, visible(&warning.text)));
+        let call = warning.call.map(|call| format!(": call {call}")).unwrap_or_default();
+        output::answer(&format!("{YELLOW}warning{YELLOW:#} {}{call}: {}", warning.rule, visible(&warning.text)));
     }
     let errors = loaded.errors();
     for error in &errors {

@@ -50,6 +50,9 @@ pub(crate) fn request(args: &RunArgs) -> Result<Exit> {
     };
     give_input(&mut spec, args.input.as_deref())?;
     let begin = match &args.say {
+        Some(words) if words.trim().is_empty() && args.image.is_empty() => {
+            bail!("{}", words_of(None).starting.empty_message)
+        }
         Some(words) => Input::User { text: words.clone() },
         None if is_agent => {
             args.how.session.iter().try_for_each(|id| interrupted::must_not_be(&args.how.store, id))?;
@@ -114,7 +117,10 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
     // (POL-9).
     let kept_how = RunOptions { mode: None, ..how.clone() };
     let mut spec = told(spec, if how.session.is_some() { &kept_how } else { how })?;
-    spec.unbound_tools().iter().for_each(|fault| output::warning(&visible(&fault.text)));
+    spec.unbound_tools()
+        .iter()
+        .chain(&spec.unread_in_delegates())
+        .for_each(|fault| output::warning(&visible(&fault.text)));
     let connector = connector(&how.store, &Notices::default());
     let Some(id) = &how.session else {
         spec.local.unattended = !shown.has_people();

@@ -294,8 +294,33 @@ fn a_new_agent_is_valid_and_answers_and_an_existing_folder_is_not_changed() {
     here(&["agents", "copy", "crmm"]).exits(2).says("is no bundled agent");
     here(&["new", "shop", "--lang", "ru"]).exits(0).says("Поговорить: obelus chat --agent shop");
     here(&["new", "shop", "--lang", "ru"]).exits(2).says("такая папка уже есть");
+    here(&["agents", "check", "shop"]).exits(0).prints("ok agents/shop");
     here(&["new", "../shop", "--lang", "ru"]).exits(2).says("не годится как имя агента");
     here(&["agents", "copy", "crmm", "--lang", "ru"]).exits(2).says("встроенного агента «crmm» нет");
+}
+
+#[test]
+fn a_new_agent_of_a_russian_user_is_russian() {
+    let folder = Folder::new("new-russian");
+    let here = |args: &[&str]| {
+        let mut command = command(args);
+        run(command.current_dir(folder.path("")).env("LC_ALL", "ru_RU.UTF-8"), b"")
+    };
+    here(&["new", "lavka"]).exits(0);
+    let checked = here(&["agents", "check", "lavka"]).exits(0).prints("ok agents/lavka");
+    assert!(!checked.stdout.contains("note"), "{}", checked.stdout);
+    for (said, answer) in [
+        ("Сколько стоит бумага?", "Цена, бумага: 5"),
+        ("сколько стоят ручки", "ручки: 2"),
+        ("цена Кофе", "9"),
+        ("сколько стоит слон", "такого товара нет"),
+        ("привет", "сколько стоит бумага"),
+    ] {
+        here(&["run", "lavka", "--say", said]).exits(0).prints(answer);
+    }
+    here(&["run", "lavka", "--say", "закажи 2 ручки"]).exits(3).says("заказ стоит денег").says("Заказать");
+    let file = fs::read_to_string(folder.path("agents/lavka/agent.yaml")).expect("it is there");
+    assert!(file.contains("name: lavka\n") && file.contains("language: ru\n"), "{file}");
 }
 
 #[test]

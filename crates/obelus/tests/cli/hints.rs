@@ -192,6 +192,10 @@ fn an_unknown_session_or_field_is_answered_with_the_nearest_name() {
         .stderr
         .lines()
         .for_each(|line| assert!(!line.contains("did you mean")));
+    let short = obelus(&["run", "notes", "--say", " ", "--session", "L", "--store", &store, "--lang", "en"]);
+    short.exits(2).says("the message in --say is empty");
+    obelus(&["run", "notes", "--say", "note: call", "--session", "L", "--store", &store]);
+    assert!(!at(&["sessions", "rm", "W"])[0].stderr.contains("did you mean"), "names of one letter are not similar");
     let why = |path| obelus(&["sessions", "show", "monday", "--why", path, "--store", &store, "--lang", "en"]);
     why("state.nots").exits(1).prints("†state.nots: nothing has written it").says("Did you mean †state.notes?");
     why("stat.notes").says("Did you mean †state.notes?");
@@ -245,4 +249,25 @@ fn a_session_with_an_open_question_is_removed_only_with_the_yes_option() {
     obelus(&["sessions", "show", "s", "--store", &store]).exits(0);
     run(&mut command(&[&rm[..], &["--yes"]].concat()), b"").exits(0);
     obelus(&["sessions", "show", "s", "--store", &store]).exits(2);
+}
+
+#[test]
+fn a_tool_without_a_title_has_one_name_wherever_people_read_it() {
+    let folder = Folder::new("hint-title");
+    let store = folder.path("store");
+    let agent = "name: desk\nmode: full\nmodel: playbook:answers.yaml\ntools:\n  \
+        lend_out: {type: object, description: 'Lends a book. For a week', properties: {who: {type: string}}, x-effect: create}\n\
+        policy: {confirm: [lend_out]}\nactivities: {lend_out: {jq: '1'}}\n";
+    folder.file("desk/answers.yaml", "- {once: true, answer: {calls: [{_tool: lend_out, who: Ann}]}}\n- output: Bye\n");
+    let agent = folder.file("desk/agent.yaml", agent);
+    let at = |args: &[&str]| obelus(&[args, &["--store", &store, "--lang", "en"]].concat());
+    let mut said = vec![obelus(&["run", &agent, "--say", "go", "--mode", "shadow", "--lang", "en"])];
+    said.push(at(&["run", &agent, "--say", "go", "--session", "s"]).exits(3));
+    said.push(at(&["answer", "s:q1", "approve", "--also", "tool"]));
+    said.push(at(&["deny", "s:q1"]));
+    said.push(at(&["sessions", "show", "s"]));
+    for ran in said {
+        let text = ran.stdout + &ran.stderr;
+        assert!(text.contains("Lends a book") && !text.contains("lend_out"), "{text}");
+    }
 }

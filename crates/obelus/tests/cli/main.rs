@@ -24,6 +24,7 @@ mod plans;
 mod policy;
 mod refused;
 mod sandbox;
+mod saved_requests;
 mod state;
 mod support;
 mod why;

@@ -223,7 +223,14 @@ activities:
     let (store, out) = (folder.path("store"), folder.path("routine.json"));
     let export = ["sessions", "export", "s", "--plan", "--out", &out, "--store", &store];
     obelus(&["run", &agent, "--say", "Wish Olga a good morning", "--session", "s", "--store", &store]).exits(0);
-    obelus(&export).exits(0);
+    let said = obelus(&export).exits(0);
+    assert!(!said.stderr.contains("relative paths"), "{}", said.stderr);
+    let elsewhere = folder.path("elsewhere/routine.json");
+    std::fs::create_dir_all(folder.path("elsewhere")).unwrap();
+    obelus(&["sessions", "export", "s", "--plan", "--out", &elsewhere, "--store", &store])
+        .exits(0)
+        .says("save the plan there (--out ")
+        .says("/routine.json)");
     let written: Value = serde_json::from_str(&std::fs::read_to_string(&out).unwrap()).unwrap();
     let find = |kind: &str| {
         let messages = written["context"].as_array().unwrap();

@@ -234,7 +234,7 @@ mod tests {
                 end: None,
                 at: obelus_kernel::Time::default(),
             };
-            why_it_ended(&reply, language)
+            why_it_ended(&reply, None, language)
         };
         for language in [Language::Russian, Language::English] {
             let mut all: Vec<String> = ALL.iter().map(|code| told(code.name(), language)).collect();

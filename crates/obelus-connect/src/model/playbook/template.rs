@@ -61,6 +61,9 @@ pub(super) enum ValuePosition {
     InParams,
 }
 
+/// What the engine says of a value that does not exist.
+const UNDEFINED: &str = "undefined value";
+
 /// The variable with an expression's result.
 const RESULT: &str = "result";
 
@@ -162,16 +165,23 @@ impl Templates {
     }
 
     fn text(&self, leaf: &Leaf, data: &TemplateValue) -> Result<String, FieldError> {
-        jinja::render(&self.0, &leaf.place, data.clone()).map_err(|text| leaf.wrong(text))
+        jinja::render(&self.0, &leaf.place, data.clone()).map_err(|text| self.wrong(leaf, data, text))
     }
 
     fn expression(&self, leaf: &Leaf, data: &TemplateValue) -> Result<Value, FieldError> {
         let captured = self.0.get_template(&leaf.place).and_then(|template| template.render_captured(data.clone()));
-        let captured = captured.map_err(|error| leaf.wrong(jinja::error_text(&error)))?;
+        let captured = captured.map_err(|error| self.wrong(leaf, data, jinja::error_text(&error)))?;
         match captured.state().lookup(RESULT).filter(|value| !value.is_undefined()) {
             Some(value) => serde_json::to_value(&value).map_err(|error| leaf.wrong(error.to_string())),
-            None => Err(leaf.wrong("undefined value; write `|default(none)` if it may be missing".to_owned())),
+            None => Err(self.wrong(leaf, data, format!("{UNDEFINED}; write `|default(none)` if it may be missing"))),
         }
+    }
+
+    /// An error of a template; that of a missing value with the value's name.
+    fn wrong(&self, leaf: &Leaf, data: &TemplateValue, text: String) -> FieldError {
+        let source = self.0.get_template(&leaf.place).ok().filter(|_| text.starts_with(UNDEFINED));
+        let missing = source.and_then(|template| missing_value(template.source(), data));
+        leaf.wrong(missing.map_or(text, |missing| format!("{UNDEFINED}: {missing}")))
     }
 }
 
@@ -224,16 +234,8 @@ fn as_text(value: Value) -> Value {
 
 /// Finds an unknown filter or test. The engine would find it only when it runs that branch.
 fn unknown_name(env: &Environment<'static>, source: &str) -> Option<String> {
-    const STRING: &str = r#""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"#;
-    static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r#"(?s)\{{[{{%](?:{STRING}|[^"'])*?[}}%]\}}"#)));
-    static LITERAL: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?s){STRING}")));
     static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\|\s*([a-z_]\w*)|\bis\s+(?:not\s+)?([a-z_]\w*)"));
-    // Text between `raw` marks looks like tags but is not.
-    if source.contains("endraw") {
-        return None;
-    }
-    for tag in TAG.find_iter(source) {
-        let bare = LITERAL.replace_all(tag.as_str(), "''");
+    for bare in bare_tags(source) {
         for name in NAME.captures_iter(&bare) {
             let mut state = env.empty_state();
             if let Some(filter) = name.get(1).map(|name| name.as_str())
@@ -249,6 +251,55 @@ fn unknown_name(env: &Environment<'static>, source: &str) -> Option<String> {
         }
     }
     None
+}
+
+/// The first path in a template that has no value, and what to write if it may be missing. The engine does not tell.
+fn missing_value(source: &str, data: &TemplateValue) -> Option<String> {
+    static PATH: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?:^|[^\w.])([a-z_]\w*(?:\.\w+)*)(\s*\|\s*default\b|\s*\()?"));
+    for tag in bare_tags(source) {
+        for found in PATH.captures_iter(&tag).filter(|found| is_fact(&found[1])) {
+            let path = &found[1];
+            let (mut value, mut end) = (data.clone(), 0);
+            for name in path.split('.') {
+                value = value.get_attr(name).ok()?;
+                end += name.len() + usize::from(end > 0);
+                if value.is_undefined() {
+                    break;
+                }
+            }
+            let (upper, rest) = path.split_at(end);
+            match value.is_undefined() {
+                true if !rest.is_empty() => {
+                    return Some(format!(
+                        "there is no `{upper}`; if it may be missing: `({upper}|default({{}})){rest}`"
+                    ));
+                }
+                true if found.get(2).is_none() => {
+                    return Some(format!("there is no `{upper}`; if it may be missing: `{upper}|default(none)`"));
+                }
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+/// Whether a dotted path begins with the name of a fact.
+fn is_fact(path: &str) -> bool {
+    path.split('.').next().is_some_and(|first| first == "m" || NAMES.contains(&first))
+}
+
+/// The tags of a template, with empty texts in place of those in quotes.
+fn bare_tags(source: &str) -> Vec<String> {
+    const STRING: &str = r#""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"#;
+    static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r#"(?s)\{{[{{%](?:{STRING}|[^"'])*?[}}%]\}}"#)));
+    static LITERAL: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?s){STRING}")));
+    // Text between `raw` marks looks like tags but is not.
+    if source.contains("endraw") {
+        return Vec::new();
+    }
+    TAG.find_iter(source).map(|tag| LITERAL.replace_all(tag.as_str(), "''").into_owned()).collect()
 }
 
 fn pattern(text: &str) -> Regex {

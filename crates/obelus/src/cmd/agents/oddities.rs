@@ -62,6 +62,8 @@ pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
     notes.extend(unanswered_reads(spec));
     let delegates = delegate_faults(spec).into_iter().filter(|fault| fault.is_note);
     notes.extend(delegates.map(|fault| (fault.field, format!("DEL-1: {}", fault.text))));
+    let unread = spec.unread_in_delegates().into_iter();
+    notes.extend(unread.map(|fault| (format!("tools.{}", fault.name), format!("DEL-1: {}", fault.text))));
     notes.extend(stray_names(agent, spec));
     notes
 }

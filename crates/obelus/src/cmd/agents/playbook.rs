@@ -34,8 +34,8 @@ struct PlaybookCheck<'a> {
     file: PathBuf,
     places: Places,
     document: Value,
-    /// Whether all tools of the agent are known. Those of servers are not until the servers are asked.
-    knows_tools: bool,
+    /// The tools of delegates, for which the same model answers. None if tools are unknown, such as those of servers.
+    delegated: Option<Vec<Arc<Tool>>>,
     /// The rule at hand.
     label: String,
     notes: Vec<Problem>,
@@ -50,9 +50,10 @@ impl<'a> PlaybookCheck<'a> {
         let text = input::text(&file).ok()?;
         let document = read_document(&file, &text).ok()?;
         open(&model, &chosen.folder).ok()?;
-        let knows_tools = agent.mcp.is_empty() && agent.browser.is_none();
+        let has_servers = !agent.mcp.is_empty() || agent.browser.is_some();
+        let delegated = if has_servers { None } else { spec.tools_of_delegates() };
         let places = Places::of(&text);
-        Some(Self { agent, file, places, document, knows_tools, label: String::new(), notes: Vec::new() })
+        Some(Self { agent, file, places, document, delegated, label: String::new(), notes: Vec::new() })
     }
 
     /// Adds a note about the rule at hand. The same one is said once in a rule.
@@ -88,8 +89,9 @@ impl<'a> PlaybookCheck<'a> {
         let Some(name) = call.tool().filter(|name| !has_template(name)) else { return };
         let agent = self.agent;
         let Some(tool) = agent.context.tool(name) else {
-            let known: Vec<&str> = agent.context.tools().map(|tool| tool.name.as_str()).collect();
-            if self.knows_tools {
+            let Some(delegated) = &self.delegated else { return };
+            let known: Vec<&str> = agent.context.tools().chain(delegated).map(|tool| tool.name.as_str()).collect();
+            if !known.contains(&name) {
                 let near = closest(name, &known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                 let text = format!("it calls the tool `{name}`, which the agent does not have{near}");
                 self.note(&format!("{place}._tool"), &text);

@@ -43,6 +43,8 @@ impl Loaded {
         check.warnings.extend(unbound.map(|fault| Warning { rule: Rule::Tool3, call: None, text: fault.text }));
         let notes = delegate_faults(&spec).into_iter().filter(|fault| fault.is_note);
         check.warnings.extend(notes.map(|fault| Warning { rule: Rule::Del1, call: None, text: fault.text }));
+        let unread = spec.unread_in_delegates().into_iter();
+        check.warnings.extend(unread.map(|fault| Warning { rule: Rule::Del1, call: None, text: fault.text }));
         let is_plan = |message: &obelus_kernel::Message| matches!(message, obelus_kernel::Message::Plan(_));
         let message = spec.context.messages().iter().rposition(is_plan).unwrap_or_default();
         let problems = problems_of(&spec, None);

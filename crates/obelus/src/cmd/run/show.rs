@@ -157,7 +157,7 @@ fn report(session: &Session, reply: &Reply, shown: &ShowOptions, kept_as: Option
     if session.settings().mode == Mode::Shadow && !reply.calls.is_empty() {
         output::note(look.phrases.running.in_shadow);
     }
-    let why = why_it_ended(reply, language);
+    let why = why_it_ended(reply, Some(&look.titles), language);
     if !why.is_empty() {
         output::note(&visible(&why));
     }

@@ -45,7 +45,9 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
     let folder = to.and_then(Path::parent).unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     if begins(folder).components().ne(begins(&spec.folder).components()) {
-        output::note(&fill(words.paths_begin_elsewhere, &[&visible(&spec.folder.display().to_string())]));
+        let there = spec.folder.join(to.and_then(Path::file_name).unwrap_or("plan.json".as_ref()));
+        let shown = [&spec.folder, &there].map(|path| visible(&path.display().to_string()));
+        output::note(&fill(words.paths_begin_elsewhere, &[&shown[0], &shown[1]]));
     }
     if spec.mcp.is_some() {
         output::note(words.needs_servers);

@@ -7,7 +7,7 @@ use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{CallId, CallReport, CallStatus, Decision, Outcome, Reply, Session};
 use obelus_runtime::EventBody;
-use obelus_runtime::people::{StepLine, how_it_ended};
+use obelus_runtime::people::{StepLine, Titles, how_it_ended};
 use serde_json::{Value, json};
 
 use super::super::chat::styled;
@@ -46,7 +46,9 @@ impl<'a> EventTexts<'a> {
             }
             EventBody::CallEnded { id, outcome } => Some(self.ended(id, outcome)),
             EventBody::QuestionAsked { question } => {
-                let call = question.calls.first().map(|asked| self.name(&asked.call));
+                // A delegate has tools of its own.
+                let titles = Titles::of(self.session.context_of(&question.id), self.look.phrases.code);
+                let call = question.calls.first().map(|asked| self.name(&asked.call, &titles));
                 let what = call.or_else(|| question.description.lines().next().map(visible)).unwrap_or_default();
                 let asked = fill(words.asked, &[&question.id.to_string()]);
                 Some(format!("  {YELLOW}?{YELLOW:#} {what} {DIM}({asked}){DIM:#}"))
@@ -72,8 +74,8 @@ impl<'a> EventTexts<'a> {
     }
 
     /// The name of a call: its title and subject.
-    fn name(&self, call: &Value) -> String {
-        StepLine::began(call, None, &self.look.titles, self.look.phrases.language).words().plain()
+    fn name(&self, call: &Value, titles: &Titles) -> String {
+        StepLine::began(call, None, titles, self.look.phrases.language).words().plain()
     }
 
     fn ended(&self, id: &CallId, outcome: &Outcome) -> String {
@@ -88,7 +90,9 @@ impl<'a> EventTexts<'a> {
         match decision {
             Decision::Approve { only: None } => words.approved.to_owned(),
             Decision::Approve { only: Some(_) } => words.approved_some.to_owned(),
-            Decision::Consent { terms, .. } => fill(words.consented, &[&visible(&terms.tool), terms.scope.name()]),
+            Decision::Consent { terms, .. } => {
+                fill(words.consented, &[&visible(&self.look.titles.tool(&terms.tool)), terms.scope.name()])
+            }
             Decision::Deny { reason } | Decision::DenySome { reason, .. } => fill(words.denied, &[&visible(reason)]),
             Decision::Edit { .. } => words.edited.to_owned(),
             Decision::Value { .. } => words.answered.to_owned(),

@@ -20,7 +20,8 @@ pub(super) fn of_session<T>(done: Result<T>, at: &StoreArgs) -> Result<T> {
         let rows = inspect::open(at).ok().flatten().and_then(|store| store.list().ok()).unwrap_or_default();
         let names: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let phrases = words_of(None);
-        let hint = match closest(id, &names) {
+        // Names of one or two letters are all similar to each other.
+        let hint = match closest(id, &names).filter(|_| id.chars().count() > 2) {
             Some(near) => fill(phrases.starting.did_you_mean, &[near]),
             None => return error,
         };
