@@ -220,7 +220,8 @@ mod tests {
             ("a: Trouble: {{ x }}\n", "put a text with `: ` in quotes"),
             ("a: Trouble: x\n", "put a text with `: ` in quotes"),
         ] {
-            let error = from_yaml::<std::collections::BTreeMap<String, String>>(text).unwrap_err();
+            let texts = |text| from_yaml::<std::collections::BTreeMap<String, String>>(text).err();
+            let error = from_yaml::<serde_json::Value>(text).err().or_else(|| texts(text)).unwrap();
             let (_, words) = said_by_yaml(&error, text);
             assert!(words.ends_with(advice), "{text}: {words}");
         }

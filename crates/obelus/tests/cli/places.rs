@@ -291,7 +291,6 @@ fn errors_in_saved_requests_of_delegates_are_found_before_they_run() {
             1,
             "summary.yaml: a saved request is an object with a `context`, not a list",
         ),
-        ("summary.yaml", Some("context: []\nmodel: playbook:nosuch.yaml\n"), 1, "summary.yaml:2:8: the model: "),
         ("summary.yaml", Some("context: []\ncolour: red\n"), 0, "summary.yaml:2:1: the field `colour` is not used"),
         (
             "summary.yaml",

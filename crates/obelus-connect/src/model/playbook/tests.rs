@@ -310,21 +310,23 @@ fn an_error_in_a_rule_is_reported_with_its_place() {
 
 #[test]
 fn the_error_of_a_missing_value_names_it_and_says_what_to_write() {
+    let mut prompt = bare();
+    prompt.kinds = vec![json!({"kind": "state", "value": {"one": 1}})];
     for (template, expected) in [
         (
             "{{ kinds.state.book.title | default(\"?\") }}",
             "undefined value: there is no `kinds.state.book`; if it may be missing: `(kinds.state.book|default({})).title`",
         ),
-        ("The kinds.state.a: {{ m }}{{ 'kinds.state.b' }} {{ kinds.state.c }}", "there is no `kinds.state.c`; if it"),
+        ("The kinds.state.a: {{ 'kinds.state.b' }} {{ kinds.state.c }}", "there is no `kinds.state.c`; if it"),
         ("{{ kinds.state.c }}", "there is no `kinds.state.c`; if it may be missing: `kinds.state.c|default(none)`"),
         ("{{ kinds.state.a | default(1) }} {{ kinds.state['c'] }}", "`output`: undefined value"),
     ] {
         let rule = json!([{"output": template}]).to_string();
-        let said = failure(&rule, &bare());
+        let said = failure(&rule, &prompt);
         assert!(said.contains(expected), "{template}: {said}");
     }
     let nested = "[{output: '{{ (kinds.state.book|default({})).title|default(\"?\") }}'}]";
-    assert_eq!(solution(nested, &bare()).output, Some(json!("?")));
+    assert_eq!(solution(nested, &prompt).output, json!("?"));
 }
 
 #[test]
