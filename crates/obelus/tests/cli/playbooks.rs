@@ -73,3 +73,19 @@ fn a_denied_call_is_asked_about_again_after_a_later_message() {
     library.does(&["approve", "s:q2"]).exits(0).prints("Lent.");
     library.say("lend once more").exits(3);
 }
+
+const LEND: &str = "
+- {when: 'any(.results[]; .tool == \"lend\")', output: Lent.}
+- {user: lend, answer: {calls: [{_tool: lend, reader: Ann}]}}
+";
+
+#[test]
+fn a_value_that_a_person_changed_is_not_told_as_proposed() {
+    let library = Library::new("playbook-edited", LEND);
+    library.say("lend").exits(3);
+    library.does(&["answer", "s:q1", "edit", "--params", r#"{"reader": "Bob"}"#]).exits(0);
+    library.does(&["sessions", "show", "s", "--why", "state.loan"]).exits(0).prints("reader: Bob  changed by a person");
+    library.say("lend").exits(3);
+    library.does(&["approve", "s:q2"]).exits(0);
+    library.does(&["sessions", "show", "s", "--why", "state.loan"]).exits(0).prints("reader: Ann  as it was proposed");
+}
