@@ -74,6 +74,20 @@ fn a_denied_call_is_asked_about_again_after_a_later_message() {
     library.say("lend once more").exits(3);
 }
 
+#[test]
+fn a_call_that_is_ignored_because_it_was_denied_is_told() {
+    let rules =
+        "[{user: lend, answer: {say: I try., calls: [{_tool: lend, reader: Ann, requires_confirmation: false}]}}]";
+    let library = Library::new("playbook-ignored", rules);
+    library.say("lend").exits(3);
+    library.does(&["deny", "s:q1"]);
+    library.say("lend it after all").exits(0);
+    for command in ["show", "log"] {
+        let shown = library.does(&["sessions", command, "s"]).exits(0).prints("denied: it was denied before");
+        assert_eq!(shown.stdout.matches("it was denied before").count(), 1, "{}", shown.stdout);
+    }
+}
+
 const LEND: &str = "
 - {when: 'any(.results[]; .tool == \"lend\")', output: Lent.}
 - {user: lend, answer: {calls: [{_tool: lend, reader: Ann}]}}
@@ -88,4 +102,31 @@ fn a_value_that_a_person_changed_is_not_told_as_proposed() {
     library.say("lend").exits(3);
     library.does(&["approve", "s:q2"]).exits(0);
     library.does(&["sessions", "show", "s", "--why", "state.loan"]).exits(0).prints("reader: Ann  as it was proposed");
+}
+
+#[test]
+fn a_question_about_a_removed_tool_tells_why_it_is_closed() {
+    let library = Library::new("playbook-removed", LEND);
+    library.say("lend").exits(3);
+    let (before, _) = AGENT.split_once("  lend:\n").expect("the tool");
+    library.folder.file("lib/agent.yaml", format!("{before}activities:\n  find_book: {{jq: '{{found: true}}'}}\n"));
+    let closed = "closed without an answer: the agent's file no longer has this tool";
+    for _ in 0..2 {
+        let told = library.does(&["approve", "s:q1"]).exits(1).says(closed);
+        assert!(!told.stderr.contains("by nobody"), "{}", told.stderr);
+    }
+    library.does(&["sessions", "log", "s"]).exits(0).prints(&format!("question q1: {closed}"));
+}
+
+#[test]
+fn russian_answers_and_denials_are_told_in_russian() {
+    let library = Library::new("playbook-russian", LEND);
+    library.say("lend").exits(3);
+    let russian = |args: &[&str]| obelus(&[args, &["--store", &library.store, "--lang", "ru"]].concat());
+    russian(&["answer", "s:q1", "value", "5"])
+        .exits(1)
+        .says("на этот вопрос отвечает obelus answer с approve, deny или edit");
+    russian(&["deny", "s:q1"]).says("отклонено: без объяснения");
+    russian(&["sessions", "log", "s"]).exits(0).prints("отклонено: без объяснения");
+    russian(&["approve", "s:q1"]).exits(1).says("на вопрос s:q1 уже ответили: отклонено");
 }
