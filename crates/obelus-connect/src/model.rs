@@ -36,6 +36,8 @@ pub use replay::{Recorder, Replay, ReplayError};
 mod spec;
 pub use spec::{ModelSpec, ModelSpecError, OpenError, open};
 
+use obelus_kernel::session::{TranscriptEntry, TranscriptEvent};
+
 /// The user's last message, if a request shows one.
 fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {
     prompt.texts.iter().rev().find(|(role, _)| role == "user").map(|(_, text)| text.as_str())
@@ -45,6 +47,12 @@ fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {
 fn said_since(prompt: &obelus_kernel::session::Prompt) -> impl Iterator<Item = &str> {
     let start = prompt.texts.iter().rposition(|(role, _)| role == "user").map_or(0, |last| last + 1);
     prompt.texts[start..].iter().map(|(_, text)| text.as_str())
+}
+
+/// The transcript before and since the user's last message.
+fn around_last_words(prompt: &obelus_kernel::session::Prompt) -> (&[TranscriptEntry], &[TranscriptEntry]) {
+    let is_user = |entry: &TranscriptEntry| matches!(entry.what, TranscriptEvent::User { .. });
+    prompt.transcript.split_at(prompt.transcript.iter().rposition(is_user).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@
 //! | `allowance` | limits that a session and its delegates share |
 //! | `nodes` | a turn along a graph of steps |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions; `consenting`: standing consents |
-//! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects |
+//! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects; `edited_params`: what they changed |
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph |
@@ -54,6 +54,7 @@ mod doubt;
 mod earlier_decisions;
 mod edit_call;
 mod edit_plan;
+mod edited_params;
 mod eliciting;
 mod file_rules;
 mod flow;
@@ -433,7 +434,9 @@ impl Session {
         let mut provenance = why(&self.memory.context, &expr, instance, grounding);
         provenance.each_write(&mut |one| {
             let Some(Message::Data(data)) = self.memory.context.messages().get(one.message) else { return };
-            one.consent = data.output.as_ref().and_then(|output| self.consents.of_proposal(&output.call));
+            let Some(output) = &data.output else { return };
+            one.consent = self.consents.of_proposal(&output.call);
+            self.mark_edits(one, &output.call);
         });
         Ok(provenance)
     }

@@ -99,6 +99,8 @@ pub fn refusal_by_code(
     let details = misfit.map_or_else(|| text.clone(), |misfit| misfit_in_words(misfit, &text, language));
     let phrase = match code {
         "unfit_answer" if about == Some(About::InDoubt) => words.in_doubt,
+        "unfit_answer" if about == Some(About::Input) => words.unfit_input,
+        "unfit_answer" if about.is_some() => words.unfit_call,
         "unknown_question" | "unknown_call" => words.unknown_question,
         "already_decided" => words.already_decided,
         "paused" => words.paused,

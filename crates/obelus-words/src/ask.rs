@@ -97,6 +97,7 @@ phrases! {
         by_consent: "по вашему согласию {}", "by your consent {}";
         after_reading: "решено после чтения: {}", "decided after reading {}";
         as_proposed: "так предложено в плане", "as it was proposed";
+        edited: "изменено человеком", "changed by a person";
         in_words: "ваши слова (a)", "your words (a)";
         in_result: "есть в ответе «{}» (b)", "it is in what “{}” returned (b)";
         by_name: "вы назвали эту запись (c)", "you named this record (c)";

@@ -66,10 +66,12 @@ phrases! {
         expired:
             "вопрос {}: срок вышел, никто не ответил",
             "question {}: it expired, and nobody answered";
+        in_doubt: "{}: неизвестно, произошло ли это", "{}: it is not known whether it happened";
+        closed: "вопрос {} закрыт без ответа: {}", "question {}: closed without an answer: {}";
         approved: "разрешено", "approved";
         consented: "разрешено, и дальше тоже: {}, {}", "approved, and from now on: {}, {}";
         approved_some: "разрешена часть", "approved in part";
-        denied: "отказано: {}", "denied: {}";
+        denied: "отклонено: {}", "denied: {}";
         edited: "изменено и разрешено", "edited and approved";
         answered: "дан ответ", "answered";
         happened: "это произошло", "it happened";
@@ -124,8 +126,9 @@ phrases! {
         no_consent: "«{}» — не согласие: нужен его номер, например c1", "`{}` is no consent: it is a number such as c1";
         no_time: "«{}» — не время: нужно, например, 2030-01-31T12:00:00Z", "`{}` is no time: it is written as 2030-01-31T12:00:00Z";
         already: "на вопрос {} уже ответили: {}", "`{}` is {} already";
+        closed: "вопрос {} закрыт без ответа: {}", "`{}` is closed without an answer: {}";
         was_approved: "разрешено", "approved";
-        was_denied: "отказано", "denied";
+        was_denied: "отклонено", "denied";
         was_answered: "дан ответ", "answered";
         was_expired: "срок вышел", "expired";
         was_asked: "вопрос открыт", "open";
@@ -243,6 +246,7 @@ phrases! {
         no_agent: "агента «{}» нет", "there is no agent `{}`";
         did_you_mean: "; возможно, `{}`?", "; did you mean `{}`?";
         there_are: "; есть: {}", "; there are: {}";
+        all_sessions: "; все сессии: {}", "; all sessions: `{}`";
         did_you_mean_agent: "{}; возможно, агент `{}`?", "{}; did you mean the agent `{}`?";
         no_file_no_agent:
             "{}; агента с таким именем тоже нет; есть: {}",

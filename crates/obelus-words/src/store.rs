@@ -18,7 +18,7 @@ phrases! {
         name_used:
             "сессия «{}» уже была, и для копии это имя не годится: выберите другое",
             "there was a session `{}`, and its name cannot be given to a copy: choose another name";
-        unknown: "сессии «{}» нет; все сессии: obelus sessions list", "there is no session `{}`";
+        unknown: "сессии «{}» нет", "there is no session `{}`";
         damaged: "сессия «{}», запись {}: данные повреждены ({})", "session `{}`, record {}: {}";
         damaged_index:
             "указатель хранилища повреждён: запустите в нём сессию один раз, и он будет исправлен",

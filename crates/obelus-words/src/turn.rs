@@ -57,7 +57,7 @@ phrases! {
     /// Why an input was refused, by the code of the refusal. `{}` is the session's own message.
     RefusalWords {
         unknown_question: "такого вопроса нет или он уже закрыт", "there is no such question, or it is closed";
-        already_decided: "на этот вопрос уже ответили", "the question is decided already";
+        already_decided: "этот вопрос уже закрыт", "the question is closed already";
         paused:
             "сессия на паузе: сначала её нужно продолжить",
             "the session is paused: resume it first";
@@ -69,6 +69,10 @@ phrases! {
         unfit_answer:
             "так на этот вопрос не отвечают; как ответить, показывает obelus inbox",
             "this does not answer the question; `obelus inbox` shows how it is answered";
+        unfit_call:
+            "на этот вопрос отвечает obelus answer с approve, deny или edit",
+            "this question is answered by approve, deny or edit";
+        unfit_input: "на этот вопрос отвечает obelus answer с value или deny", "this question is answered by value or deny";
         in_doubt:
             "скажите, произошло ли это: happened или did-not",
             "say whether it happened: happened or did-not";

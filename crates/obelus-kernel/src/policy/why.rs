@@ -60,13 +60,14 @@ pub struct ValueWrite {
 
 impl ValueWrite {
     /// What the model had read before it chose a parameter, except from the call's own tool. Empty for what the user
-    /// named, for a reference, and for a choice before anything untrusted was read.
+    /// named or changed, for a reference, and for a choice before anything untrusted was read.
     pub fn decided_after<'a>(&'a self, given: &CallParam) -> Vec<&'a str> {
         let own = match &self.by {
             Writer::Tool { name, .. } | Writer::Model(name) | Writer::Delegate(name) => name.as_str(),
             _ => return Vec::new(),
         };
         match given.from.is_empty() && given.grounded.is_empty() {
+            _ if given.is_edited => Vec::new(),
             true => self.origins.untrusted().filter(|name| *name != own).collect(),
             false => Vec::new(),
         }
@@ -108,6 +109,8 @@ pub struct CallParam {
     pub from: Vec<Why>,
     /// How a literal is grounded in the user's messages, if that gives it the user's origin.
     pub grounded: Vec<Grounded>,
+    /// Whether a person changed it before the call ran.
+    pub is_edited: bool,
 }
 
 /// The limit of writes for one place.
@@ -217,7 +220,7 @@ impl<'a> WhyBuilder<'a> {
             if !name.starts_with('_') && !is_aside {
                 let from = self.behind(value, index);
                 let grounded = if from.is_empty() { self.grounded(fields, name, value, index) } else { Vec::new() };
-                params.push(CallParam { name: name.clone(), value: value.clone(), from, grounded });
+                params.push(CallParam { name: name.clone(), value: value.clone(), from, grounded, is_edited: false });
             }
         }
         for scope in fields.and_then(|fields| fields.get("_scopes")?.as_array()).into_iter().flatten() {
@@ -445,6 +448,7 @@ impl Why {
                 let after: Vec<String> = one.decided_after(given).into_iter().map(word).collect();
                 let literal = match (given.from.is_empty(), given.grounded.is_empty(), after.is_empty()) {
                     (false, ..) => String::new(),
+                    _ if given.is_edited => ", changed by a person".to_owned(),
                     (true, false, _) => ", your words".to_owned(),
                     (true, true, false) => format!(", decided after reading {}", after.join(", ")),
                     (true, true, true) => ", as the call was proposed".to_owned(),

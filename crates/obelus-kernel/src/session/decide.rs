@@ -54,7 +54,11 @@ impl Session {
             let tells_why = question.elicitation.is_some() || question.status == QuestionStatus::Expired;
             let why = question.reason.as_deref().filter(|_| tells_why);
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            let text = format!("the question `{id}` is {} already, by {by}{why}", question.status.name());
+            let text = match question.status {
+                // It also ends if the agent's file no longer has the call's tool.
+                QuestionStatus::Expired => format!("the question `{id}` is closed without an answer{why}"),
+                other => format!("the question `{id}` is {} already, by {by}{why}", other.name()),
+            };
             return Err(Refused::new("already_decided", text));
         }
         if question.expires_at <= self.memory.now() {

@@ -97,7 +97,7 @@ impl Session {
 }
 
 /// Visits every text and number in a value, as text.
-fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
+pub(super) fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
     match value {
         Value::String(text) => visit(text),
         Value::Number(number) => visit(&number.to_string()),

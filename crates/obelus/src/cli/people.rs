@@ -71,8 +71,8 @@ pub(crate) enum Verb {
     /// Deny it.
     Deny {
         /// The reason.
-        #[arg(long, default_value = "declined")]
-        reason: String,
+        #[arg(long)]
+        reason: Option<String>,
     },
     /// Change some of its parameters and approve the result.
     Edit {
@@ -142,8 +142,8 @@ pub(crate) struct Deny {
     /// The question's id: SESSION:QUESTION.
     pub(crate) id: String,
     /// The reason.
-    #[arg(long, default_value = "declined")]
-    pub(crate) reason: String,
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]

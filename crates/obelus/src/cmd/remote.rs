@@ -184,6 +184,8 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
     Ok(match text(turn, "ends") {
         "output" => exit_of_output(turn),
         "waiting" => Exit::Waiting,
+        // A person can answer at a limit too.
+        "limit" if !waiting.is_empty() => Exit::Waiting,
         _ => Exit::Failed,
     })
 }

@@ -162,7 +162,13 @@ pub(crate) fn approve(args: &Approve) -> Result<Exit> {
 }
 
 pub(crate) fn deny(args: &Deny) -> Result<Exit> {
-    decide(&args.id, Decision::Deny { reason: args.reason.clone() }, None, &args.store, args.json)
+    decide(&args.id, denial(args.reason.as_deref(), &args.id, &args.store)?, None, &args.store, args.json)
+}
+
+/// A denial. Without a reason it has the words for that in the session's language.
+fn denial(reason: Option<&str>, id: &str, store: &StoreArgs) -> Result<Decision> {
+    let silent = || Ok::<_, anyhow::Error>(phrases_for(store, parts(id)?.0).ask.no_reason.to_owned());
+    Ok(Decision::Deny { reason: reason.map_or_else(silent, |reason| Ok(reason.to_owned()))? })
 }
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
@@ -186,7 +192,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
                 None => return Ok(Exit::Waiting),
             }
         }
-        Verb::Deny { reason } => Decision::Deny { reason: reason.clone() },
+        Verb::Deny { reason } => denial(reason.as_deref(), &args.id, &args.store)?,
         Verb::Edit { params } => match json("--params", params)? {
             Value::Object(params) => {
                 let shown = show_edit(args, &params)?;
@@ -276,7 +282,10 @@ fn asked(id: &str, store: &StoreArgs) -> Result<Question> {
                 QuestionStatus::Expired => answering.was_expired,
             };
             let code = if known.status == QuestionStatus::Expired { "expired" } else { "already_decided" };
-            declined(code, fill(answering.already, &[id, status]))
+            match known.reason.filter(|_| known.status == QuestionStatus::Expired) {
+                Some(reason) => declined(code, fill(answering.closed, &[id, &output::visible(&reason)])),
+                None => declined(code, fill(answering.already, &[id, status])),
+            }
         }
         Some(known) => Ok(known.clone()),
     }

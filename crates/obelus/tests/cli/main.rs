@@ -21,6 +21,7 @@ mod paused;
 mod pictures;
 mod places;
 mod plans;
+mod playbooks;
 mod policy;
 mod refused;
 mod sandbox;

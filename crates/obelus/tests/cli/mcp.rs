@@ -173,7 +173,7 @@ fn after_a_crash_the_old_question_is_closed_and_the_call_is_in_doubt() {
     child.dies();
     notes.does(&["run", EXAMPLE, "--session", "s", "--say", "Sign note 1"]).exits(3).says("interrupted");
     let asked = notes.asked("whether it happened", |asked| asked["about"] == "in_doubt");
-    notes.does(&["answer", "s:q1", "value", "Ada"]).says("expired already");
+    notes.does(&["answer", "s:q1", "value", "Ada"]).says("closed without an answer");
     // The call runs again and asks again.
     let id = asked["id"].as_str().expect("an id");
     let child = notes.starts(&["answer", id, "did-not"]);

@@ -28,6 +28,10 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
     let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
     assert_eq!(answered.status.code(), Some(3), "{}", words(&answered));
     assert!(!words(&answered).contains("q1"), "it is answered, not asked: {}", words(&answered));
+    let log = String::from_utf8(harness.does(&["sessions", "log", "s", "--lang", "en"]).stdout).unwrap();
+    assert!(log.contains(": it is not known whether it happened (question q1)"), "no request for an approval: {log}");
+    let (_, after) = log.split_once("question q1: it happened").expect("the answer");
+    assert!(after.contains("✓"), "the step is listed: {log}");
     let begun = harness.marks().into_iter().filter(|mark| mark == "began-a").count();
     assert_eq!(begun, 1, "nothing is repeated");
     assert_eq!(harness.json(&["inbox", "--json"])[0]["about"], "call");

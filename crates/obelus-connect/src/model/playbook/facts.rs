@@ -4,14 +4,14 @@ use std::cell::OnceCell;
 
 use minijinja::value::Value as TemplateValue;
 use obelus_kernel::jq::{Filter, Read};
-use obelus_kernel::session::{CallReport, CallStatus, Prompt, Purpose};
+use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Prompt, Purpose, TranscriptEntry, TranscriptEvent};
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
 use super::reads::Reads;
 use crate::model::calendar::calendar;
 use crate::model::jinja;
-use crate::model::{last_words, said_since};
+use crate::model::{around_last_words, last_words, said_since};
 
 /// The variables of conditions and templates. In addition, `m` has the groups of the pattern.
 pub(super) const NAMES: [&str; 19] = [
@@ -79,6 +79,17 @@ impl<'a> Facts<'a> {
     /// Whether the request follows calls or decisions of the turn.
     pub(super) fn is_follow_up(&self) -> bool {
         requests(self.prompt) > 1
+    }
+
+    /// Whether a call of the plan ended before the user's last message. It is shown while others of its answer wait.
+    pub(super) fn is_of_earlier_turn(&self, report: &CallReport) -> bool {
+        ended(around_last_words(self.prompt).0).any(|entry| entry.place == report.place)
+    }
+
+    /// The latest end, before the user's last message, of a call that `is_same`.
+    pub(super) fn earlier_end(&self, is_same: impl Fn(&Value) -> bool) -> Option<CallStatus> {
+        let earlier = ended(around_last_words(self.prompt).0).filter(|entry| is_same(&entry.call));
+        earlier.last().map(|entry| entry.status)
     }
 
     /// Runs the filters of the whole playbook.
@@ -204,11 +215,22 @@ fn by_kind(prompt: &Prompt, field: &str) -> Map<String, Value> {
 
 /// The number of this request in the turn, as far as the request shows it; it may be higher.
 ///
-/// The agent's words and errors since the user's last message belong to this turn. Calls do too, unless a question is
-/// open: then they may be from an earlier turn.
+/// The agent's words, errors and ended calls since the user's last message belong to this turn. Other calls of the plan do
+/// too, unless a question is open: then they may be from an earlier turn.
 fn requests(prompt: &Prompt) -> usize {
     let has_worked = !prompt.errors.is_empty()
         || prompt.out_of_format.is_some()
+        || ended(around_last_words(prompt).1).next().is_some()
         || (prompt.questions.is_empty() && !prompt.plan.is_empty());
     1 + said_since(prompt).count().max(usize::from(has_worked))
+}
+
+/// The calls of a transcript that have ended.
+fn ended(entries: &[TranscriptEntry]) -> impl Iterator<Item = &CallEntry> {
+    let calls = entries.iter().filter_map(|entry| match &entry.what {
+        TranscriptEvent::Call(call) => Some(&**call),
+        _ => None,
+    });
+    // Calls that wait for a person are told too.
+    calls.filter(|call| call.status != CallStatus::Waiting)
 }

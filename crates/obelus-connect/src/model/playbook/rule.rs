@@ -1,8 +1,9 @@
 //! One rule: its condition and its answer.
 
+use obelus_kernel::CallFields as _;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
-use obelus_kernel::session::{Answer, CallReport, CallStatus, Prompt, Solution};
+use obelus_kernel::session::{Answer, CallStatus, Prompt, Solution};
 use regex::Regex;
 use serde_json::Value;
 
@@ -66,7 +67,11 @@ impl PlaybookRule {
         let answer = self.reply.answer(&view, templates, facts.prompt.dialect)?;
         let is_repeated =
             self.once && matches!(&answer, Answer::Solution { solution, .. } if is_in_turn(facts.prompt, solution));
-        Ok(if is_repeated { None } else { Some(without_done(answer, facts)) })
+        if is_repeated {
+            return Ok(None);
+        }
+        let answer = without_done(answer, facts);
+        Ok(Some(if matches!(self.reply, RuleReply::Solution(_)) { asking_again(answer, facts) } else { answer }))
     }
 }
 
@@ -152,16 +157,38 @@ fn in_words(FieldError { field, text }: FieldError) -> String {
 }
 
 /// The answer without calls that have ended in this turn, so that a repeated request does not repeat its effects. If
-/// no call is left, the text is left out too; the output remains.
+/// no call is left, the text is left out too, and if only calls are left that wait for a person, it is not repeated; the
+/// output remains.
 fn without_done(answer: Answer, facts: &Facts<'_>) -> Answer {
     let Answer::Solution { mut solution, tokens } = answer else { return answer };
-    let has_ended = |report: &&CallReport| matches!(report.status, CallStatus::Done | CallStatus::Denied);
-    let was_done = |call: &Value| facts.prompt.plan.iter().filter(has_ended).any(|report| is_same(call, &report.call));
     if facts.is_follow_up() && !solution.calls.is_empty() {
-        solution.calls.retain(|call| !was_done(call));
-        if solution.calls.is_empty() {
+        let of_turn = || facts.prompt.plan.iter().filter(|report| !facts.is_of_earlier_turn(report));
+        let is_now = |call: &Value, is_so: fn(CallStatus) -> bool| {
+            of_turn().any(|report| is_so(report.status) && is_same(call, &report.call))
+        };
+        solution.calls.retain(|call| !is_now(call, |status| matches!(status, CallStatus::Done | CallStatus::Denied)));
+        let was_said = solution.say.as_ref().is_some_and(|words| said_since(facts.prompt).any(|said| said == words));
+        let waits = |call: &Value| is_now(call, |status| status == CallStatus::Waiting);
+        if solution.calls.is_empty() || (was_said && solution.calls.iter().all(waits)) {
             solution.say = None;
             solution = for_dialect(solution, facts.prompt.dialect);
+        }
+    }
+    Answer::Solution { solution, tokens }
+}
+
+/// The answer with a request for a decision (ASK-3) in each call that a person denied before the user's last message: a
+/// rule does not know what was denied, and without the request the call would be ignored.
+fn asking_again(answer: Answer, facts: &Facts<'_>) -> Answer {
+    let Answer::Solution { mut solution, tokens } = answer else { return answer };
+    for call in &mut solution.calls {
+        let says = ["requires_confirmation", "confirmed", "confirmation_decision"];
+        let has_said = says.iter().any(|aside| call.get(aside).is_some());
+        let tool = facts.prompt.tools.iter().find(|tool| tool.name == call.tool_name());
+        let is_param = tool.is_some_and(|tool| tool.param("requires_confirmation").is_some());
+        let was_denied = || facts.earlier_end(|ended| is_same(call, ended)) == Some(CallStatus::Denied);
+        if !has_said && !is_param && was_denied() {
+            call["requires_confirmation"] = true.into();
         }
     }
     Answer::Solution { solution, tokens }

@@ -1,10 +1,12 @@
 //! Tests of playbooks.
 
+mod again;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Observation, Picture, Prompt, Solution};
+use obelus_kernel::session::{Answer, CallStatus, Observation, Picture, Prompt, Solution};
 use serde_json::{Value, json};
 
 use super::{Playbook, form};
@@ -90,8 +92,8 @@ fn conditions_and_templates_see_the_content_of_the_request() {
         json!({"kind": "site", "instances": {"a": {"n": 1}, "b": {"n": 2}}}),
     ];
     prompt.plan = vec![
-        report(json!({"_tool": "t", "x": 1}), obelus_kernel::session::CallStatus::Done),
-        report(json!({"_tool": "u"}), obelus_kernel::session::CallStatus::Failed),
+        report(json!({"_tool": "t", "x": 1}), CallStatus::Done),
+        report(json!({"_tool": "u"}), CallStatus::Failed),
     ];
     prompt.errors = vec![json!({"error": {"message": "no"}})];
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
@@ -267,7 +269,7 @@ fn a_rule_with_once_is_skipped_if_the_turn_already_has_its_answer() {
         (json!({"_tool": "find", "name": "†x"}), false),
         (json!({"_tool": "other", "name": "†x", "in": 1}), false),
     ] {
-        prompt.plan = vec![report(call.clone(), obelus_kernel::session::CallStatus::Failed)];
+        prompt.plan = vec![report(call.clone(), CallStatus::Failed)];
         let expected = if is_same { json!("done") } else { json!(null) };
         assert_eq!(solution(text, &prompt).output, expected, "{call}");
     }
@@ -282,7 +284,7 @@ fn requests_of_a_turn_are_counted() {
     let count = |prompt: &Prompt| solution("[{output: '{{ requests }}'}]", prompt).output;
     let mut prompt = asked("a");
     assert_eq!(count(&prompt), json!(1));
-    prompt.plan = vec![report(json!({"_tool": "t"}), obelus_kernel::session::CallStatus::Done)];
+    prompt.plan = vec![report(json!({"_tool": "t"}), CallStatus::Done)];
     assert_eq!(count(&prompt), json!(2));
     // Calls that wait from an earlier turn do not count as requests of this one.
     prompt.questions = vec![json!({})];

@@ -102,6 +102,7 @@ impl ProvenanceLines<'_> {
             let after: Vec<String> =
                 one.decided_after(given).into_iter().map(|name| format!("«{}»", self.titles.tool(name))).collect();
             let proposed = match (given.from.is_empty(), given.grounded.is_empty()) {
+                (true, _) if given.is_edited => format!("  {}", words.edited),
                 (true, true) if after.is_empty() => format!("  {}", words.as_proposed),
                 (true, true) => format!("  {}", fill(words.after_reading, &[&after.join(", ")])),
                 _ => String::new(),

@@ -76,7 +76,9 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
             }
             body
         }
-        Verb::Deny { reason } => json!({"decision": "deny", "reason": reason}),
+        Verb::Deny { reason } => {
+            json!({"decision": "deny", "reason": reason.as_deref().unwrap_or(words_of(None).ask.no_reason)})
+        }
         Verb::Edit { params } => match json("--params", params)? {
             params @ Value::Object(_) => json!({"decision": "edit", "params": params}),
             _ => bail!("{}", fill(words_of(None).answering.is_an_object, &["--params"])),

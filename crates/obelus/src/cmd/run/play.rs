@@ -276,11 +276,18 @@ impl Watch {
     async fn tell(&mut self, input: Input) -> Result<Option<Reply>> {
         let handle = self.handle.clone();
         let accepted = self.until(told(&handle, input)).await;
+        let refused = match accepted {
+            Ok(reply) => return Ok(reply),
+            Err(refused) => refused,
+        };
+        // The words for an unfit answer name the right ones.
+        let about = match self.decides.clone() {
+            Some(id) => self.handle.inspect(move |session| session.question(&id).map(|asked| asked.about)).await?,
+            None => None,
+        };
         let language = self.look.phrases.language;
-        accepted.map_err(|refused| {
-            let words = refused_in_words(&refused, None, language);
-            Declined { code: refused.code.to_owned(), words, language }.into()
-        })
+        let words = refused_in_words(&refused, about, language);
+        Err(Declined { code: refused.code.to_owned(), words, language }.into())
     }
 
     fn show(&mut self, event: &EventBody) {

@@ -53,8 +53,8 @@ impl ShowOptions {
     /// The exit code. `approved` is the question whose calls the command let run.
     pub(super) fn exit(&self, session: &Session, reply: &Reply, approved: Option<&QuestionId>) -> Exit {
         match reply.ends {
-            // A detached call may still be in doubt, or wait for an answer.
-            TurnEnd::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
+            // A detached call may still be in doubt, or wait for an answer. At a limit, a person can answer too.
+            TurnEnd::Output | TurnEnd::Limit if session.questions().iter().any(Question::is_open) => Exit::Waiting,
             TurnEnd::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
             TurnEnd::Output if reply.calls.iter().any(StepLine::is_left_undone) => Exit::Failed,
             TurnEnd::Output if approved.is_some_and(|id| has_failed(session, reply, id)) => Exit::Failed,

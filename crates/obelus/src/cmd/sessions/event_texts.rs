@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::report_error::ReportError;
-use obelus_kernel::session::{CallId, CallReport, CallStatus, Decision, Outcome, Reply, Session};
+use obelus_kernel::session::{
+    About, CallId, CallReport, CallStatus, Decision, Outcome, Question, QuestionId, Reply, Session,
+};
 use obelus_runtime::EventBody;
 use obelus_runtime::people::{StepLine, Titles, how_it_ended};
 use serde_json::{Value, json};
 
 use super::super::chat::styled;
 use super::super::people::{Narrator, by_in_words};
-use crate::language::fill;
+use crate::language::{Language, fill};
 use crate::output::{BOLD, DIM, YELLOW, visible};
 
 /// Describes the events of a session, in order.
@@ -25,11 +27,23 @@ pub(super) struct EventTexts<'a> {
     calls: BTreeMap<CallId, Arc<Value>>,
     /// The places of calls that are already listed as begun or not begun. A reply lists them again.
     told: BTreeSet<(u32, u32)>,
+    /// The calls in doubt, by question.
+    doubts: BTreeMap<QuestionId, Arc<Value>>,
 }
+
+/// The languages of the session's own reasons.
+const LANGUAGES: [Language; 2] = [Language::Russian, Language::English];
 
 impl<'a> EventTexts<'a> {
     pub(super) fn new(look: &'a Narrator, session: &'a Session, agent: &str) -> Self {
-        Self { look, session, agent: visible(agent), calls: BTreeMap::new(), told: BTreeSet::new() }
+        Self {
+            look,
+            session,
+            agent: visible(agent),
+            calls: BTreeMap::new(),
+            told: BTreeSet::new(),
+            doubts: BTreeMap::new(),
+        }
     }
 
     /// An event as one or more lines; none if it does not concern people.
@@ -45,19 +59,19 @@ impl<'a> EventTexts<'a> {
                 None
             }
             EventBody::CallEnded { id, outcome } => Some(self.ended(id, outcome)),
-            EventBody::QuestionAsked { question } => {
-                // A delegate has tools of its own.
-                let titles = Titles::of(self.session.context_of(&question.id), self.look.phrases.code);
-                let call = question.calls.first().map(|asked| self.name(&asked.call, &titles));
-                let what = call.or_else(|| question.description.lines().next().map(visible)).unwrap_or_default();
-                let asked = fill(words.asked, &[&question.id.to_string()]);
-                Some(format!("  {YELLOW}?{YELLOW:#} {what} {DIM}({asked}){DIM:#}"))
+            EventBody::QuestionAsked { question } => Some(self.asked(question)),
+            EventBody::QuestionDecided { question, decision, by } => {
+                let by = by_in_words(by, self.look.phrases);
+                let line = small(fill(words.decided, &[&question.to_string(), &self.decided(decision), &by]))?;
+                Some(
+                    [Some(line), self.happened(question, decision)]
+                        .into_iter()
+                        .flatten()
+                        .collect::<Vec<_>>()
+                        .join("\n"),
+                )
             }
-            EventBody::QuestionDecided { question, decision, by } => small(fill(
-                words.decided,
-                &[&question.to_string(), &self.decided(decision), &by_in_words(by, self.look.phrases)],
-            )),
-            EventBody::QuestionExpired { question } => small(fill(words.expired, &[&question.to_string()])),
+            EventBody::QuestionExpired { question } => small(self.closed(question)),
             EventBody::Happened { event } => small(fill(
                 self.look.phrases.chat.happened,
                 &[&visible(&event_words(event, self.look.phrases.language))],
@@ -85,6 +99,43 @@ impl<'a> EventTexts<'a> {
         format!("  {}", styled(step.line()).styled())
     }
 
+    /// A question. One about an effect in doubt is no request for an approval.
+    fn asked(&mut self, question: &Question) -> String {
+        let words = &self.look.phrases.story;
+        let call = question.calls.first().map(|asked| &asked.call);
+        // A delegate has tools of its own.
+        let titles = Titles::of(self.session.context_of(&question.id), self.look.phrases.code);
+        let what = call.map(|call| self.name(call, &titles));
+        let mut what = what.or_else(|| question.description.lines().next().map(visible)).unwrap_or_default();
+        if let (About::InDoubt, Some(call)) = (question.about, call) {
+            what = fill(words.in_doubt, &[&what]);
+            self.doubts.insert(question.id.clone(), Arc::clone(call));
+        }
+        let asked = fill(words.asked, &[&question.id.to_string()]);
+        format!("  {YELLOW}?{YELLOW:#} {what} {DIM}({asked}){DIM:#}")
+    }
+
+    /// The end of a call in doubt of which a person says that it happened. It has no event of its own.
+    fn happened(&self, question: &QuestionId, decision: &Decision) -> Option<String> {
+        let (Some(call), Decision::Happened { result }) = (self.doubts.get(question), decision) else { return None };
+        let outcome = match result {
+            Value::Null => Outcome::Messages(Vec::new()),
+            result => Outcome::Value(result.clone()),
+        };
+        let step = StepLine::ended(call, &outcome, &self.look.titles, self.look.phrases.language);
+        Some(format!("  {}", styled(step.line()).styled()))
+    }
+
+    /// A question that ended without an answer: nobody gave one in time, or the agent's file has changed.
+    fn closed(&self, id: &QuestionId) -> String {
+        let words = &self.look.phrases.story;
+        let is_late = |reason: &str| LANGUAGES.iter().any(|language| language.words().session.lapsed == reason);
+        match self.session.question(id).and_then(|question| question.reason).filter(|reason| !is_late(reason)) {
+            Some(reason) => fill(words.closed, &[&id.to_string(), &visible(&reason)]),
+            None => fill(words.expired, &[&id.to_string()]),
+        }
+    }
+
     fn decided(&self, decision: &Decision) -> String {
         let words = &self.look.phrases.story;
         match decision {
@@ -101,14 +152,18 @@ impl<'a> EventTexts<'a> {
         }
     }
 
-    /// The calls of a turn that never began: refused, skipped, or wrong. Those that ended have events of their own, and
-    /// so has a person's denial.
+    /// The calls of a turn that never began: refused, skipped, wrong, or ignored because they were denied before. Those that
+    /// ended have events of their own, and so has a person's denial.
     fn not_begun(&mut self, reply: &Reply) -> Vec<String> {
         let is_wrong = |error: &ReportError| error.code.is_none() && error.rule.is_some();
+        let is_ignored = |error: &ReportError| {
+            LANGUAGES.iter().any(|language| error.message == language.words().session.denied_before)
+        };
         let is_undone = |report: &&CallReport| match report.status {
             CallStatus::Refused => true,
             CallStatus::Skipped => !report.is_off_branch(),
             CallStatus::Failed => report.error.as_deref().is_some_and(is_wrong),
+            CallStatus::Denied => report.error.as_deref().is_some_and(is_ignored),
             _ => false,
         };
         let undone = reply.calls.iter().filter(is_undone).filter(|report| self.told.insert(report.place));

@@ -8,12 +8,13 @@ use obelus_kernel::{Expr, Path, closest};
 use obelus_runtime::{HostError, Store as _, StoreError};
 use serde_json::Value;
 
+use super::super::people::with_store;
 use super::inspect;
 use crate::cli::StoreArgs;
 use crate::command_error::{Declined, UNKNOWN_SESSION};
 use crate::language::{fill, words_of};
 
-/// The same error with the nearest name of a session, if the named one does not exist.
+/// The same error with the nearest name of a session, if the named one does not exist, or with the command that lists all.
 pub(super) fn of_session<T>(done: Result<T>, at: &StoreArgs) -> Result<T> {
     done.map_err(|error| {
         let Some(id) = error.chain().find_map(unknown) else { return error };
@@ -23,7 +24,7 @@ pub(super) fn of_session<T>(done: Result<T>, at: &StoreArgs) -> Result<T> {
         // Names of one or two letters are all similar to each other.
         let hint = match closest(id, &names).filter(|_| id.chars().count() > 2) {
             Some(near) => fill(phrases.starting.did_you_mean, &[near]),
-            None => return error,
+            None => fill(phrases.starting.all_sessions, &[&with_store("obelus sessions list", at.store.as_deref())]),
         };
         let words = StoreError::Unknown(id.to_owned()).in_words(phrases.language);
         Declined { code: UNKNOWN_SESSION.to_owned(), words: words + &hint, language: phrases.language }.into()

@@ -1,0 +1,53 @@
+//! Which parameters of an executed call a person changed. It is not stored: the proposal and the call that ran tell it.
+
+use obelus_notebook::call_fields::CallFields as _;
+use serde_json::Value;
+
+use super::Session;
+use super::grounds::each_text;
+use super::inbox::{About, QuestionStatus};
+use crate::expr::Expr;
+use crate::message::Message;
+use crate::policy::{CallParam, ValueWrite};
+
+impl Session {
+    /// Marks the parameters of a write that a person changed. `call` is the call that wrote it.
+    pub(super) fn mark_edits(&self, write: &mut ValueWrite, call: &Value) {
+        let is_asked = self.inbox.all().any(|question| {
+            let is_approved = question.about == About::Call && question.status == QuestionStatus::Approved;
+            is_approved && question.calls.iter().any(|asked| *asked.call == *call)
+        });
+        if !is_asked {
+            return;
+        }
+        let earlier = self.memory.context.messages()[..write.message].iter().filter_map(|message| match message {
+            Message::Plan(plan) => Some(&plan.calls),
+            _ => None,
+        });
+        let proposals = earlier.flatten().filter(|proposal| proposal.tool() == call.tool());
+        let kept = |proposal: &Value| {
+            write.params.iter().filter(|given| proposal.get(&given.name) == Some(&given.value)).count()
+        };
+        // Of several proposals, the one with the most values of the call; of those, the latest.
+        let Some(proposal) = proposals.max_by_key(|proposal| kept(proposal)) else { return };
+        let edited: Vec<bool> = write.params.iter().map(|given| self.is_edited(given, proposal)).collect();
+        write.params.iter_mut().zip(edited).for_each(|(given, is_edited)| given.is_edited = is_edited);
+    }
+
+    fn is_edited(&self, given: &CallParam, proposal: &Value) -> bool {
+        let is_ref = |value: &Value| value.as_str().is_some_and(|text| Expr::parse(text).is_ok());
+        match proposal.get(&given.name) {
+            Some(value) if *value == given.value => false,
+            Some(value) if !is_ref(value) => true,
+            // The call that ran has the value of a reference, or of a default: unless a person wrote it.
+            _ => {
+                let (mut has_text, mut is_written) = (false, true);
+                each_text(&given.value, &mut |text| {
+                    has_text = true;
+                    is_written &= self.inbox.written().iter().any(|words| words == text);
+                });
+                has_text && is_written
+            }
+        }
+    }
+}
