@@ -18,7 +18,7 @@ fn a_check_knows_the_tools_of_delegates_that_a_playbook_calls() {
     folder.file("desk/answers.yaml", ANSWERS);
     let ran = obelus(&["agents", "check", &agent]).exits(0);
     assert!(!ran.stdout.contains("note"), "{}", ran.stdout);
-    folder.file("desk/answers.yaml", &ANSWERS.replace("_tool: count", "_tool: cuont"));
+    folder.file("desk/answers.yaml", ANSWERS.replace("_tool: count", "_tool: cuont"));
     obelus(&["agents", "check", &agent]).exits(0).prints("calls the tool `cuont`").prints("did you mean `count`?");
 }
 
@@ -29,7 +29,7 @@ fn a_model_and_activities_in_a_saved_request_are_noted() {
     folder.file("desk/answers.yaml", ANSWERS);
     folder.file(
         "desk/summary.yaml",
-        &format!("{SUMMARY}model: playbook:other.yaml\nactivities: {{count: {{jq: '1'}}}}\n"),
+        format!("{SUMMARY}model: playbook:other.yaml\nactivities: {{count: {{jq: '1'}}}}\n"),
     );
     let words = "DEL-1: `sum_up`: the saved request summary.yaml: nothing reads `model`, `activities` in it";
     obelus(&["agents", "check", &agent]).exits(0).prints(words);
@@ -46,7 +46,7 @@ fn a_question_of_a_delegate_names_the_step_that_it_belongs_to() {
     folder.file("desk/answers.yaml", ANSWERS);
     folder.file(
         "desk/summary.yaml",
-        &SUMMARY.replace(
+        SUMMARY.replace(
             "{type: object,",
             "{type: object, x-title: {en: Counts letters, ru: Считает буквы}, x-risky: [text],",
         ),
