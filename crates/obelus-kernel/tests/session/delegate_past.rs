@@ -106,6 +106,28 @@ fn an_effect_in_doubt_in_one_delegate_asks_in_the_other() {
 }
 
 #[test]
+fn an_open_question_says_that_the_same_effect_has_come_to_be_in_doubt() {
+    let mut asked = count("n");
+    asked["requires_confirmation"] = true.into();
+    for (outcome, is_doubt) in [(lost(), true), (Outcome::Value(json!("many")), false)] {
+        let mut harness = two_delegates();
+        harness.solve(json!([count("n")]), json!("over"));
+        harness.solve(json!([asked.clone()]), json!("over"));
+        let before = harness.question("0.1/q1").digest();
+        harness.ends("count", outcome);
+        let reasons = harness.question("0.1/q1").reasons;
+        let says =
+            |why: &Reason| matches!((why, is_doubt), (Reason::MayHaveHappened, true) | (Reason::Happened(_), false));
+        assert_eq!(reasons.iter().filter(|why| says(why)).count(), 1, "{reasons:?}");
+        let (question, decision) = ("0.1/q1".parse().unwrap(), Decision::Approve { only: None });
+        let answer = Input::Decide { question, decision, by: "ann".into(), digest: Some(before) };
+        assert_eq!(harness.tell(answer).unwrap_err().code, "question_changed");
+        harness.approve("0.1/q1");
+        assert_eq!(harness.handed_out("count").len(), 2, "a person may repeat it");
+    }
+}
+
+#[test]
 fn a_doubt_that_is_settled_leaves_no_question_behind() {
     let mut harness = Harness::at_work(settings());
     harness.solve(json!([count("n")]), json!(null));
