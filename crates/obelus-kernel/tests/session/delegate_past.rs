@@ -1,7 +1,7 @@
 //! DUR-4, ASK-3: a session and its delegates share what happened, and what people denied.
 
 use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{Decision, Input, Outcome};
+use obelus_kernel::session::{Decision, Input, Outcome, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -124,6 +124,34 @@ fn an_open_question_says_that_the_same_effect_has_come_to_be_in_doubt() {
         assert_eq!(harness.tell(answer).unwrap_err().code, "question_changed");
         harness.approve("0.1/q1");
         assert_eq!(harness.handed_out("count").len(), 2, "a person may repeat it");
+    }
+}
+
+#[test]
+fn an_approved_call_that_waits_for_a_place_asks_again_once_its_effect_is_in_doubt() {
+    let mut asked = count("n");
+    asked["requires_confirmation"] = true.into();
+    for is_approved_again in [true, false] {
+        let mut harness =
+            Harness::at_work(json!({"guards_delegates": true, "guards_effects": true, "max_parallel": 1}));
+        let calls = [count("m"), asked.clone()];
+        harness.solve(json!(calls), json!("over"));
+        harness.approve("q1");
+        assert_eq!(harness.handed_out("count").len(), 1, "it waits for the place");
+        harness.ends("count", lost());
+        assert_eq!(harness.handed_out("count").len(), 1);
+        let (doubt, again) = ("q2", "q3");
+        assert!(harness.question(again).reasons.contains(&Reason::MayHaveHappened));
+        match is_approved_again {
+            true => harness.approve(again),
+            false => harness.deny(again),
+        }
+        assert_eq!(harness.handed_out("count").len(), if is_approved_again { 2 } else { 1 });
+        if is_approved_again {
+            harness.returns("count", json!(7));
+        }
+        harness.decide(doubt, Decision::Happened { result: json!(7) }).unwrap();
+        assert_eq!((harness.waiting().len(), harness.rested()), (0, TurnEnd::Output));
     }
 }
 
