@@ -65,11 +65,24 @@ impl Session {
         own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min()
     }
 
-    /// How many more calls may run at once, here and below.
+    /// How many more calls may start here. Early calls of this session do not count: one of its calls may use them.
     pub(super) fn free_places(&self) -> u32 {
+        self.most_at_once().saturating_sub(self.running_calls())
+    }
+
+    /// How many more calls may start in delegates.
+    fn free_places_below(&self) -> u32 {
+        self.most_at_once().saturating_sub(self.taken_places())
+    }
+
+    fn most_at_once(&self) -> u32 {
         let own = self.settings.max_parallel.max(1);
-        let most = self.delegates.allowance.map_or(own, |above| above.places.min(own));
-        most.saturating_sub(self.running_calls())
+        self.delegates.allowance.map_or(own, |above| above.places.min(own))
+    }
+
+    /// The running calls, here and below, with those that started early.
+    fn taken_places(&self) -> u32 {
+        self.running_calls() + self.scheduler.early.running()
     }
 
     /// The running calls, here and below. A call whose delegate is at work is not one itself, nor is one that waits for
@@ -77,14 +90,14 @@ impl Session {
     fn running_calls(&self) -> u32 {
         let is_counted = |at: JobRef| self.scheduler.find(at).is_some_and(|job| !job.awaits_user);
         let below = self.delegates.iter().fold((0, 0), |(jobs, calls), (at, child)| {
-            (jobs + u32::from(is_counted(at)), calls + child.running_calls())
+            (jobs + u32::from(is_counted(at)), calls + child.taken_places())
         });
         self.scheduler.running().saturating_sub(below.0) + below.1
     }
 
     /// Tells the delegate of a job what it may use. A decision there can begin another turn here, with its own limits.
     pub(super) fn give_allowance(&mut self, at: JobRef, is_decision: bool) {
-        let (mut calls, mut tokens, free) = (self.calls_left(), self.tokens_left(), self.free_places());
+        let (mut calls, mut tokens, free) = (self.calls_left(), self.tokens_left(), self.free_places_below());
         let renews = is_decision && self.renews_by_decision();
         if renews || (is_decision && self.turn.phase() == Phase::Rested(TurnEnd::Limit)) {
             let own = self.settings.max_calls;
@@ -95,7 +108,7 @@ impl Session {
             tokens = own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min();
         }
         if let Some(child) = self.delegates.get_mut(at).filter(|child| child.constants.root.is_some()) {
-            let places = child.running_calls().saturating_add(free);
+            let places = child.taken_places().saturating_add(free);
             child.delegates.allowance = Some(Allowance { calls, started: 0, tokens, places });
         }
     }
@@ -125,9 +138,13 @@ impl Session {
         loop {
             let before = state(self);
             for at in self.delegates.jobs() {
-                if self.free_places() > 0 && self.delegates.get(at).is_some_and(Session::wants_place) {
-                    self.wake_delegate(at);
+                if !self.delegates.get(at).is_some_and(Session::wants_place) {
+                    continue;
                 }
+                if self.free_places_below() == 0 {
+                    break;
+                }
+                self.wake_delegate(at);
             }
             self.proceed();
             if state(self) == before {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Session;
 use super::ids::JobRef;
+use super::inbox::About;
 use super::input::CallError;
 use super::memory::CallFailure;
 use crate::call::freeze::frozen_call;
@@ -192,9 +193,29 @@ impl Session {
 
     /// Gives the delegates the present past. Questions of theirs are shown by it.
     pub(super) fn share_past(&mut self) {
+        self.note_repetitions();
         for child in self.delegates.iter_mut().filter(|child| child.constants.root.is_some()) {
             child.inbox.share_past_of(&self.inbox);
             child.share_past();
+        }
+    }
+
+    /// Open questions say if the same effect has happened meanwhile, or may have: an approval would repeat it.
+    fn note_repetitions(&mut self) {
+        if !self.settings.guards_delegates || !self.inbox.requires_person() {
+            return;
+        }
+        for number in self.inbox.open_where(|question| question.about == About::Call) {
+            let Some(question) = self.inbox.get(number) else { continue };
+            let jobs = question.open_calls().filter_map(|index| question.calls[index].jobs.first().copied());
+            let earlier = jobs.filter_map(|at| {
+                let frozen = self.scheduler.frozen(at)?;
+                self.happened_before(self.scheduler.call(at), &frozen.call)
+            });
+            let more: Vec<Reason> = earlier.filter(|why| !question.reasons.contains(why)).collect();
+            if let Some(question) = self.inbox.get_mut(number) {
+                question.reasons.extend(more);
+            }
         }
     }
 }

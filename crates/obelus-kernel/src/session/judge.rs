@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::ids::JobRef;
+use super::inbox::AskedCall;
 use super::report_error::ReportError;
 use super::scheduler::Status;
 use crate::call::Call;
@@ -42,16 +43,36 @@ impl Session {
     }
 
     /// Judges a call again that was allowed and then had to wait: rules, consents and the past may be others by now.
-    /// What a person approved was asked about as it is. Returns whether it may start.
+    /// Returns whether it may start.
     pub(super) fn is_still_allowed(&mut self, at: JobRef, call: &Arc<Call>) -> bool {
-        let has_waited = self.scheduler.has_waited(at) && !self.scheduler.job(at).is_approved;
-        let Some(tool) = call.tool.as_ref().filter(|_| has_waited && self.settings.guards_delegates) else {
-            return true;
-        };
+        let guards = self.settings.guards_delegates && self.scheduler.has_waited(at);
+        let Some(tool) = call.tool.as_ref().filter(|_| guards) else { return true };
         let tool = Arc::clone(self.memory.context.tool(&tool.name).unwrap_or(tool));
         self.catch_up_grounds(at);
+        if self.scheduler.job(at).is_approved {
+            return self.is_approved_as_it_is(at, call, &tool);
+        }
         self.consents.forget_use(at);
         self.is_allowed(at, call, &tool)
+    }
+
+    /// What a person approved was asked about as it is, unless the same effect has come to be in doubt since then, or
+    /// has happened without a kept result. Then it is asked about again.
+    fn is_approved_as_it_is(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> bool {
+        let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
+        let is_shown = |why: &Reason| {
+            let is_of_job = |asked: &AskedCall| asked.jobs.first() == Some(&at);
+            self.inbox.all().any(|question| question.calls.iter().any(is_of_job) && question.reasons.contains(why))
+        };
+        if earlier.is_none_or(|why| is_shown(&why)) {
+            return true;
+        }
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.is_approved = false;
+        }
+        let verdict = self.verdict_on(at, call, tool);
+        self.ask_about_call(at, call, verdict.into_reasons());
+        false
     }
 
     /// Whether a call is allowed; otherwise it is settled, refused or asked about.

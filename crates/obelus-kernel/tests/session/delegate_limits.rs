@@ -1,6 +1,6 @@
 //! LOOP-2, PLAN-5: a session and its delegates together keep the limits of the session.
 
-use obelus_kernel::session::TurnEnd;
+use obelus_kernel::session::{Input, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -94,6 +94,24 @@ fn delegates_together_run_no_more_calls_at_once_than_the_session_may() {
         assert_eq!((at_once, harness.handed_out("read").len()), (most, 12));
         assert_eq!((harness.rested(), harness.states("child")), (TurnEnd::Output, vec!["done"; 3]));
     }
+}
+
+#[test]
+fn calls_that_start_early_in_delegates_count_among_those_at_once() {
+    let mut harness = Harness::at_work(json!({"guards_delegates": true, "max_parallel": 2}));
+    harness.solve(children(2), json!("over"));
+    for id in harness.requests.clone() {
+        for (index, read) in (0..).zip(reads(2).as_array().unwrap()) {
+            harness.tell(Input::Partial { id: id.clone(), index, call: read.clone() }).unwrap();
+        }
+    }
+    assert_eq!((harness.requests.len(), harness.open.len()), (2, 2));
+    for _ in 0..2 {
+        harness.solve(reads(2), json!("over"));
+    }
+    assert_eq!(harness.open.len(), 2, "the first uses its early calls, the second waits");
+    run_out(&mut harness);
+    assert_eq!((harness.handed_out("read").len(), harness.rested()), (4, TurnEnd::Output));
 }
 
 /// As at the top: a limit is for the agent, and a person's answer goes on.

@@ -1,7 +1,7 @@
 //! DUR-4, ASK-3: a session and its delegates share what happened, and what people denied.
 
 use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{Decision, Input, Outcome};
+use obelus_kernel::session::{Decision, Input, Outcome, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -102,6 +102,56 @@ fn an_effect_in_doubt_in_one_delegate_asks_in_the_other() {
         if !repeats {
             assert_eq!(harness.question("0.1/q1").reasons, [Reason::MayHaveHappened]);
         }
+    }
+}
+
+#[test]
+fn an_open_question_says_that_the_same_effect_has_come_to_be_in_doubt() {
+    let mut asked = count("n");
+    asked["requires_confirmation"] = true.into();
+    for (outcome, is_doubt) in [(lost(), true), (Outcome::Value(json!("many")), false)] {
+        let mut harness = two_delegates();
+        harness.solve(json!([count("n")]), json!("over"));
+        harness.solve(json!([asked.clone()]), json!("over"));
+        let before = harness.question("0.1/q1").digest();
+        harness.ends("count", outcome);
+        let reasons = harness.question("0.1/q1").reasons;
+        let says =
+            |why: &Reason| matches!((why, is_doubt), (Reason::MayHaveHappened, true) | (Reason::Happened(_), false));
+        assert_eq!(reasons.iter().filter(|why| says(why)).count(), 1, "{reasons:?}");
+        let (question, decision) = ("0.1/q1".parse().unwrap(), Decision::Approve { only: None });
+        let answer = Input::Decide { question, decision, by: "ann".into(), digest: Some(before) };
+        assert_eq!(harness.tell(answer).unwrap_err().code, "question_changed");
+        harness.approve("0.1/q1");
+        assert_eq!(harness.handed_out("count").len(), 2, "a person may repeat it");
+    }
+}
+
+#[test]
+fn an_approved_call_that_waits_for_a_place_asks_again_once_its_effect_is_in_doubt() {
+    let mut asked = count("n");
+    asked["requires_confirmation"] = true.into();
+    for is_approved_again in [true, false] {
+        let mut harness =
+            Harness::at_work(json!({"guards_delegates": true, "guards_effects": true, "max_parallel": 1}));
+        let calls = [count("m"), asked.clone()];
+        harness.solve(json!(calls), json!("over"));
+        harness.approve("q1");
+        assert_eq!(harness.handed_out("count").len(), 1, "it waits for the place");
+        harness.ends("count", lost());
+        assert_eq!(harness.handed_out("count").len(), 1);
+        let (doubt, again) = ("q2", "q3");
+        assert!(harness.question(again).reasons.contains(&Reason::MayHaveHappened));
+        match is_approved_again {
+            true => harness.approve(again),
+            false => harness.deny(again),
+        }
+        assert_eq!(harness.handed_out("count").len(), if is_approved_again { 2 } else { 1 });
+        if is_approved_again {
+            harness.returns("count", json!(7));
+        }
+        harness.decide(doubt, Decision::Happened { result: json!(7) }).unwrap();
+        assert_eq!((harness.waiting().len(), harness.rested()), (0, TurnEnd::Output));
     }
 }
 

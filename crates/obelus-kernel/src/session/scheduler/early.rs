@@ -54,6 +54,12 @@ impl EarlyCalls {
         u32::try_from(self.0.values().filter(|call| call.job.is_none()).count()).unwrap_or(u32::MAX)
     }
 
+    /// The number of unclaimed ones that still run.
+    pub(in crate::session) fn running(&self) -> u32 {
+        let running = self.0.values().filter(|call| call.job.is_none() && call.outcome.is_none());
+        u32::try_from(running.count()).unwrap_or(u32::MAX)
+    }
+
     pub(in crate::session) fn add(&mut self, place: AnswerPlace, call: Arc<Value>) {
         self.0.insert(place, EarlyCall { call, outcome: None, job: None, elicitations: Vec::new() });
     }
