@@ -295,6 +295,10 @@ fn a_new_agent_is_valid_and_answers_and_an_existing_folder_is_not_changed() {
     here(&["new", "shop", "--lang", "ru"]).exits(0).says("Поговорить: obelus chat --agent shop");
     here(&["new", "shop", "--lang", "ru"]).exits(2).says("такая папка уже есть");
     here(&["agents", "check", "shop"]).exits(0).prints("ok agents/shop");
+    for name in ["desk", "shop"] {
+        let text = std::fs::read_to_string(folder.path(&format!("agents/{name}/agent.yaml"))).unwrap();
+        assert!(text.contains("\n  after_reading: grounded"), "POL-4: {text}");
+    }
     here(&["new", "../shop", "--lang", "ru"]).exits(2).says("не годится как имя агента");
     here(&["agents", "copy", "crmm", "--lang", "ru"]).exits(2).says("встроенного агента «crmm» нет");
 }
