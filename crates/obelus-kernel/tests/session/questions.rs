@@ -164,7 +164,7 @@ fn a_question_expires_after_a_day_and_its_call_is_denied() {
     assert_eq!((report.status.name(), report.error.unwrap().message.as_str()), ("denied", "nobody answered in time"));
     assert_eq!(harness.rested(), TurnEnd::Output);
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
-    assert!(refused.text.contains("expired"), "{refused}");
+    assert!(refused.text.contains("closed without an answer: nobody answered in time"), "{refused}");
 }
 
 #[test]
