@@ -70,9 +70,9 @@ phrases! {
             "так на этот вопрос не отвечают; как ответить, показывает obelus inbox",
             "this does not answer the question; `obelus inbox` shows how it is answered";
         unfit_call:
-            "на этот вопрос отвечает obelus answer с approve, deny или edit",
+            "на этот вопрос отвечают словом `approve`, `deny` или `edit`",
             "this question is answered by approve, deny or edit";
-        unfit_input: "на этот вопрос отвечает obelus answer с value или deny", "this question is answered by value or deny";
+        unfit_input: "на этот вопрос отвечают словом `value` или `deny`", "this question is answered by value or deny";
         in_doubt:
             "скажите, произошло ли это: happened или did-not",
             "say whether it happened: happened or did-not";

@@ -125,7 +125,7 @@ fn russian_answers_and_denials_are_told_in_russian() {
     let russian = |args: &[&str]| obelus(&[args, &["--store", &library.store, "--lang", "ru"]].concat());
     russian(&["answer", "s:q1", "value", "5"])
         .exits(1)
-        .says("на этот вопрос отвечает obelus answer с approve, deny или edit");
+        .says("на этот вопрос отвечают словом `approve`, `deny` или `edit`");
     russian(&["deny", "s:q1"]).says("отклонено: без объяснения");
     russian(&["sessions", "log", "s"]).exits(0).prints("отклонено: без объяснения");
     russian(&["approve", "s:q1"]).exits(1).says("на вопрос s:q1 уже ответили: отклонено");
