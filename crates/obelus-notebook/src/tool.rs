@@ -293,11 +293,11 @@ impl Tool {
         Ok(())
     }
 
-    /// Whether the literal parts of parameters certainly fit. This is a quick check for schemas that
-    /// are a plain list of parameters; if it is false, the full validation decides.
+    /// Whether the literal parts of parameters certainly fit. This is a quick check for schemas that are a plain list of
+    /// parameters; if it is false, the full validation decides.
     pub(crate) fn surely_fits(&self, params: &[(Name, Template)]) -> bool {
         let Some(plain) = self.plain() else { return false };
-        // Such a schema is checked in full, except for calls with references: sessions of earlier versions have some.
+        // Calls with references keep the quick check: sessions of earlier versions replay by it (DUR-12).
         if plain.refers && params.iter().all(|(_, template)| matches!(template, Template::Literal(_))) {
             return false;
         }

@@ -66,11 +66,10 @@ impl ValueWrite {
             Writer::Tool { name, .. } | Writer::Model(name) | Writer::Delegate(name) => name.as_str(),
             _ => return Vec::new(),
         };
-        match given.from.is_empty() && given.grounded.is_empty() {
-            _ if given.is_edited => Vec::new(),
-            true => self.origins.untrusted().filter(|name| *name != own).collect(),
-            false => Vec::new(),
+        if given.is_edited || !given.from.is_empty() || !given.grounded.is_empty() {
+            return Vec::new();
         }
+        self.origins.untrusted().filter(|name| *name != own).collect()
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Allowance {
     calls: (u32, u32),
     /// The calls that have started, here and below.
     started: u32,
-    /// The same for tokens, if they are limited.
+    /// The tokens that may still be used, with the limit that they come from, if they are limited.
     tokens: Option<(u64, u64)>,
     /// The calls that may run at once, here and below.
     places: u32,
@@ -107,7 +107,7 @@ impl Session {
             let own = self.settings.max_tokens.map(|most| (most, most));
             tokens = own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min();
         }
-        if let Some(child) = self.delegates.get_mut(at).filter(|child| child.constants.root.is_some()) {
+        if let Some(child) = self.delegates.get_mut(at).filter(|child| child.shares_with_callers()) {
             let places = child.taken_places().saturating_add(free);
             child.delegates.allowance = Some(Allowance { calls, started: 0, tokens, places });
         }

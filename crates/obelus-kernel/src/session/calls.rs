@@ -1,6 +1,5 @@
 //! A call from blocked to running, and its end.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -240,12 +239,8 @@ impl Session {
 
     /// A call for a driver: the first attempt, without scope.
     pub(super) fn start_of(&self, id: CallId, tool: &Arc<Tool>, named: Option<&str>, call: Arc<Value>) -> Start {
-        // Every call has a key, and a text that grows costs several times more.
-        let mut key = String::with_capacity(self.constants.id.len() + 16);
-        key.extend([&self.constants.id, ":"]);
-        let _ = write!(key, "{id}");
         Start {
-            key,
+            key: [&self.constants.id, ":", &id.to_string()].concat(),
             id,
             named: self.settings.known_activity(named).map(str::to_owned),
             call,

@@ -339,12 +339,12 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return };
         match question.about {
             About::InDoubt => {
-                let effect = question.jobs().next().and_then(|at| self.unrepeatable_effect(at));
+                let job = question.jobs().next();
+                if let Some(at) = job {
+                    self.note_happened(at, Reason::MayHaveHappened);
+                }
                 let error = CallError::new("in_doubt", "nobody said in time whether it happened");
                 self.settle_doubt(number, SentBy::NOBODY, Some(Outcome::Error(error)));
-                if let Some(effect) = effect {
-                    self.inbox.require_person(effect, Reason::MayHaveHappened);
-                }
             }
             About::Input if question.elicitation.is_some() => {
                 self.settle_elicitation(number, QuestionStatus::Expired, SentBy::NOBODY, ElicitationAnswer::Gone);

@@ -138,7 +138,7 @@ impl Session {
         child.constants.depth = self.constants.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
         if self.settings.guards_delegates {
-            child.constants.root = Some(self.constants.root.as_ref().unwrap_or(&self.constants.id).clone());
+            child.constants.root = Some(self.root_id().to_owned());
         }
         child.tasks.paused = self.tasks.paused.clone().filter(|_| self.settings.guards_delegates);
         Ok(child)
@@ -232,7 +232,7 @@ impl Session {
         self.give_allowance(at, is_decision);
         let child = self.delegates.get_mut(at)?;
         let was_waiting = child.turn.is_waiting();
-        let shares = child.constants.root.is_some();
+        let shares = child.shares_with_callers();
         if shares {
             child.inbox.share_past_of(&self.inbox);
         }

@@ -47,8 +47,8 @@ impl Session {
         CallError::new(CallError::RESULT_NOT_KEPT, text)
     }
 
-    /// Records that a call that must not be repeated happened.
-    fn note_happened(&mut self, at: JobRef, why: Reason) {
+    /// Records that a call that must not be repeated happened, or may have.
+    pub(super) fn note_happened(&mut self, at: JobRef, why: Reason) {
         if let Some(effect) = self.unrepeatable_effect(at) {
             self.inbox.require_person(effect, why);
         }
@@ -110,7 +110,7 @@ impl Session {
         self.settings.guards_effects && call.delegate.is_none() && call.tool.as_deref().is_some_and(acts)
     }
 
-    pub(super) fn unrepeatable_effect(&self, at: JobRef) -> Option<String> {
+    fn unrepeatable_effect(&self, at: JobRef) -> Option<String> {
         let call = self.scheduler.call(at);
         let is_repeatable = call.tool.as_deref().is_none_or(|tool| tool.idempotent);
         let frozen = self.scheduler.frozen(at).filter(|_| self.has_effect(at) && !is_repeatable)?;
@@ -122,7 +122,17 @@ impl Session {
         let is_other = |name: &str| {
             (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
         };
-        hash(self.constants.root.as_ref().unwrap_or(&self.constants.id), frozen, is_other)
+        hash(self.root_id(), frozen, is_other)
+    }
+
+    /// The id by which effects are identified: that of the session at the top, for a delegate that shares its past.
+    pub(super) fn root_id(&self) -> &str {
+        self.constants.root.as_ref().unwrap_or(&self.constants.id)
+    }
+
+    /// Whether it is a delegate that shares the past and the limits of its callers.
+    pub(super) fn shares_with_callers(&self) -> bool {
+        self.constants.root.is_some()
     }
 
     fn effect_of_job(&self, at: JobRef) -> Option<String> {
@@ -150,7 +160,7 @@ impl Session {
 
     /// A delegate ends while effects of it are at work: nobody will learn whether they happened.
     pub(super) fn note_abandoned(&mut self, child: &Session) {
-        if child.constants.root.is_none() {
+        if !child.shares_with_callers() {
             return;
         }
         let at_work = child.scheduler.steps().flat_map(|(number, step)| {
@@ -180,7 +190,8 @@ impl Session {
     /// not. Paths of results do not matter there: each session has its own memory.
     pub(super) fn denied_elsewhere(&self, call: &Call, frozen: &Value) -> Option<bool> {
         let shares = self.settings.guards_delegates && self.inbox.shares_denials();
-        shares.then(|| self.inbox.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id))?
+        let denied = || self.inbox.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id);
+        if shares { denied() } else { None }
     }
 
     /// A denied call is requested again, or approved.
@@ -191,10 +202,10 @@ impl Session {
         }
     }
 
-    /// Gives the delegates the present past. Questions of theirs are shown by it.
+    /// Gives the shared past to all delegates, and adds what it says to their open questions.
     pub(super) fn share_past(&mut self) {
         self.note_repetitions();
-        for child in self.delegates.iter_mut().filter(|child| child.constants.root.is_some()) {
+        for child in self.delegates.iter_mut().filter(|child| child.shares_with_callers()) {
             child.inbox.share_past_of(&self.inbox);
             child.share_past();
         }

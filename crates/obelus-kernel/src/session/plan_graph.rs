@@ -101,7 +101,7 @@ impl Session {
     /// The places of calls that are new or have a new status since the last call of this function. A place may occur
     /// twice. A driver calls it after each batch of inputs, even without subscribers.
     pub fn take_changed_calls(&mut self) -> impl ExactSizeIterator<Item = (u32, u32)> {
-        self.scheduler.changed.drain(..).map(|at| (at.step, at.job))
+        self.scheduler.take_changed().map(|at| (at.step, at.job))
     }
 
     /// The report of a call of the turn.

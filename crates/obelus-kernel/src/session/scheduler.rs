@@ -49,8 +49,8 @@ pub(super) struct Scheduler {
     next_request: u64,
     /// The number of inputs so far.
     round: u64,
-    /// Jobs that are new or have a new status since the driver last took them.
-    pub(super) changed: Vec<JobRef>,
+    /// Jobs that are new or have a new status since the last [`Scheduler::take_changed`].
+    changed: Vec<JobRef>,
     /// Calls that were started before their solution was complete.
     pub(super) early: EarlyCalls,
 }
@@ -147,6 +147,11 @@ impl Scheduler {
             job.status = status;
             self.changed.push(at);
         }
+    }
+
+    /// Jobs that are new or have a new status since the last time.
+    pub(super) fn take_changed(&mut self) -> impl ExactSizeIterator<Item = JobRef> {
+        self.changed.drain(..)
     }
 
     /// Adds origins to the result of a job.

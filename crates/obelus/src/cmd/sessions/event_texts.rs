@@ -63,13 +63,10 @@ impl<'a> EventTexts<'a> {
             EventBody::QuestionDecided { question, decision, by } => {
                 let by = by_in_words(by, self.look.phrases);
                 let line = small(fill(words.decided, &[&question.to_string(), &self.decided(decision), &by]))?;
-                Some(
-                    [Some(line), self.happened(question, decision)]
-                        .into_iter()
-                        .flatten()
-                        .collect::<Vec<_>>()
-                        .join("\n"),
-                )
+                Some(match self.happened(question, decision) {
+                    Some(step) => format!("{line}\n{step}"),
+                    None => line,
+                })
             }
             EventBody::QuestionExpired { question } => small(self.closed(question)),
             EventBody::Happened { event } => small(fill(
