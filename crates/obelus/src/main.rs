@@ -10,6 +10,7 @@ mod cmd;
 mod command_error;
 mod input;
 mod language;
+mod local_time;
 mod output;
 
 #[cfg(test)]

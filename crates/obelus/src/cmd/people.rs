@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, CallId, Outcome, Session};
+use obelus_kernel::{CallFields as _, Time};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
 use obelus_runtime::people::{QuestionView, StepLine, Titles, consent_in_words};
@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::chat::{listed, numbers, question_lines, styled};
 use crate::command_error::wrong;
 use crate::language::{Words, fill, words_for_message};
+use crate::local_time::local_time;
 use crate::output::{DIM, visible};
 
 /// Renders a session's questions and steps as text.
@@ -46,7 +47,8 @@ impl Narrator {
     pub(crate) fn question(&self, view: &QuestionView, with_details: bool) -> String {
         let lines = question_lines(view, with_details);
         let mut text: Vec<String> = lines.iter().map(super::chat::StyledLine::styled).collect();
-        let until = fill(self.phrases.answering.until, &[&view.expires_at]);
+        let until = Time::parse(&view.expires_at).map_or_else(|| view.expires_at.clone(), local_time);
+        let until = fill(self.phrases.answering.until, &[&until]);
         text.push(format!("  {DIM}{until}{DIM:#}"));
         text.join("\n")
     }

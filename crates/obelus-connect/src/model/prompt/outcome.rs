@@ -82,7 +82,7 @@ pub(super) fn head(call: &Value, status: CallStatus, approved: bool, params: Opt
     let tool = name(call.tool_name());
     let params = params.map(in_words).unwrap_or_default();
     let instance = call.get("_instance").map(|instance| format!(" of {}", json(instance))).unwrap_or_default();
-    let approved = if approved { ", approved" } else { "" };
+    let approved = if approved { " (approved)" } else { "" };
     let ended = if status == CallStatus::Waiting { "waits for a person's answer" } else { status.name() };
     format!("{tool}{params}{instance} {ended}{approved}")
 }

@@ -15,6 +15,7 @@ use super::steps::{StepContext, TurnSteps};
 use super::text::{PLAIN, StyledLine, paragraphs};
 use crate::cmd::people::file_news;
 use crate::language::{Words, fill};
+use crate::local_time::local_time;
 use crate::output::{DIM, RED, YELLOW};
 
 /// The widest line; longer lines are hard to read.
@@ -167,7 +168,7 @@ impl Screen {
                 }
             }
             EventBody::QuestionAskedAgain { question, because: RepeatReason::ItWillLapse } => {
-                let until = question.expires_at.to_string();
+                let until = local_time(question.expires_at);
                 self.note(&fill(self.phrases.ask.will_lapse, &[&question.id.to_string(), &until]));
             }
             EventBody::Moved { mode, is_asking, steps } => {

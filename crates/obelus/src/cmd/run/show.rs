@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::super::people::{Narrator, RunningCalls, file_news, with_store};
 use super::outcome::{CallOutcome, is_undone, outcomes};
 use crate::language::fill;
+use crate::local_time::local_time;
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
 /// How a session is shown.
@@ -84,7 +85,7 @@ fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>, store: Opti
         EventBody::AgentSaid { text } => output::note(&visible(text)),
         EventBody::ModelAsked { .. } => output::note(&format!("{DIM}{}{DIM:#}", words.asking)),
         EventBody::QuestionAskedAgain { question, because: RepeatReason::ItWillLapse } => {
-            let (id, until) = (visible(&question.id.to_string()), question.expires_at.to_string());
+            let (id, until) = (visible(&question.id.to_string()), local_time(question.expires_at));
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", fill(words.lapses, &[&until])));
         }
         EventBody::QuestionAsked { question } => {
