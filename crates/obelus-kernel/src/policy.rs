@@ -28,7 +28,7 @@ mod why;
 
 pub use check::{PolicyFault, PolicyTools};
 pub use consent::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
-pub(crate) use consent::{fields_of, hosts, never};
+pub(crate) use consent::{fields_of, hosts, never, pays};
 pub use explain::explain;
 pub(crate) use explain::explain_in;
 pub(crate) use gate::Mode;

@@ -233,13 +233,17 @@ const PAYING: [&str; 12] = [
 const SECRET: [&str; 9] =
     ["secret", "secrets", "password", "passwd", "passphrase", "token", "pin", "otp", "credentials"];
 
-/// Why a standing consent is not possible for a call, if so. A paying tool with another name declares `x-pays`.
+/// Whether a tool pays, by its name. A tool with another name declares `x-pays`.
+pub(crate) fn pays(tool: &Tool) -> bool {
+    tool.schema.get("x-pays") == Some(&Value::Bool(true)) || has_word(&tool.name, &PAYING)
+}
+
+/// Why a standing consent is not possible for a call, if so.
 pub(crate) fn never(tool: &Tool, params: &Value) -> Option<NeverStanding> {
-    let pays = tool.schema.get("x-pays") == Some(&Value::Bool(true)) || has_word(&tool.name, &PAYING);
     let hands_over_secret = || fields_of(params).iter().any(|field| has_word(field, &SECRET));
     match tool.effect {
         Effect::Delete | Effect::Configure => Some(NeverStanding::Effect),
-        _ if pays => Some(NeverStanding::Payment),
+        _ if pays(tool) => Some(NeverStanding::Payment),
         _ if hands_over_secret() => Some(NeverStanding::Secret),
         _ => None,
     }

@@ -16,7 +16,7 @@ use super::sent_by::SentBy;
 use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
-use crate::policy::Reason;
+use crate::policy::{Reason, pays};
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::describe::{CallPart, ValueMark, describe, marks};
 use obelus_notebook::plan::{RunsFor, StepOptions};
@@ -185,10 +185,18 @@ impl Session {
             expire_after: self.settings.question_seconds,
             asked_after: self.memory.context.length(),
         };
+        let is_payment = self.settings.guards_payments && draft.calls.iter().any(|asked| self.pays(&asked.call));
         let number = self.inbox.add(draft, terms);
+        if let Some(question) = self.inbox.get_mut(number) {
+            question.is_payment = is_payment;
+        }
         self.projection.name_confirmations(number, &mut self.inbox, &self.memory.context, &self.settings);
         self.name_values(number);
         number
+    }
+
+    fn pays(&self, call: &Value) -> bool {
+        call.tool().and_then(|name| self.memory.context.tool(name)).is_some_and(|tool| pays(tool))
     }
 
     /// Adds the names of the values in a question.

@@ -93,7 +93,7 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return false };
         let consents = |words: &str| question.is_consent(&self.settings.consent, words);
         self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
-            && !question.is_grave()
+            && !question.needs_direct_answer()
             && self.inbox.answerable == Some(Routed::own(number))
             && self.memory.words_since(question.asked_after).is_some_and(consents)
     }

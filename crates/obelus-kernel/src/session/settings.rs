@@ -167,6 +167,9 @@ pub struct Settings {
     /// and calls that had to wait, or are repeated, are judged by the rules of that time. Older sessions replay without it.
     #[serde(default)]
     pub guards_delegates: bool,
+    /// Whether the model's claim that the user agreed never counts for payments (ASK-6). Older sessions replay without it.
+    #[serde(default)]
+    pub guards_payments: bool,
 }
 
 impl Default for Settings {
@@ -208,13 +211,14 @@ impl Default for Settings {
             guards_plans: true,
             guards_limits: true,
             guards_delegates: true,
+            guards_payments: true,
         }
     }
 }
 
 impl Settings {
     /// Settings that are on in new sessions, and off in those that began before the settings existed.
-    pub const OF_NEW_SESSIONS: [&str; 8] = [
+    pub const OF_NEW_SESSIONS: [&str; 9] = [
         "expands_rows",
         "guards_names",
         "orders_rows",
@@ -223,6 +227,7 @@ impl Settings {
         "guards_plans",
         "guards_limits",
         "guards_delegates",
+        "guards_payments",
     ];
 
     /// Seconds until the reminder of a question: never in the first half of its time.

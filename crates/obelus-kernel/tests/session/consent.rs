@@ -46,7 +46,7 @@ fn other_messages_do_not_approve_and_consent_in_conversation_can_be_disabled() {
 }
 
 #[test]
-fn ask_6_a_yes_approves_a_grave_question_that_was_shown_last() {
+fn ask_6_a_yes_approves_a_deletion_that_was_shown_last() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([drop(1, json!({}))]), json!(null));
     harness.user("Yes, please!");
@@ -57,7 +57,7 @@ fn ask_6_a_yes_approves_a_grave_question_that_was_shown_last() {
 }
 
 #[test]
-fn ask_6_a_grave_question_is_not_approved_by_the_model_or_by_a_yes_to_a_later_text() {
+fn ask_6_a_deletion_is_not_approved_by_the_model_or_by_a_yes_to_a_later_text() {
     for words in ["yes, show it please", "yes"] {
         let mut harness = Harness::at_work(json!({}));
         harness.solve(json!([drop(1, json!({}))]), json!(null));
@@ -67,6 +67,40 @@ fn ask_6_a_grave_question_is_not_approved_by_the_model_or_by_a_yes_to_a_later_te
         harness.solve(json!([drop(1, json!({"confirmed": true}))]), json!("over"));
         assert_eq!((harness.started.len(), harness.waiting().len()), (0, 1), "{words}");
     }
+}
+
+/// A question about a change that pays, if `pays`; then the user consents with more than one word, and the model claims it.
+fn payment_claimed(pays: bool, settings: Value) -> Harness {
+    let tool = json!({"x-trust": "trusted", "x-effect": "update", "x-risky": ["sum"], "x-pays": pays,
+                      "properties": {"id": {"type": "integer"}, "sum": {}}});
+    let mut harness = Harness::on(json!([{"type": "tool", "tool": {"change": tool}}]), settings);
+    harness.start();
+    harness.solve(json!([change(json!({}))]), json!(null));
+    harness.user("yes, do it today");
+    harness.solve(json!([change(json!({"confirmed": true}))]), json!("over"));
+    harness
+}
+
+#[test]
+fn ask_6_a_payment_is_not_approved_by_the_model() {
+    let harness = payment_claimed(true, json!({"guards_payments": true}));
+    assert_eq!((harness.started.len(), harness.waiting().len()), (0, 1));
+    for (pays, is_guarded) in [(false, true), (true, false)] {
+        let harness = payment_claimed(pays, json!({"guards_payments": is_guarded}));
+        assert_eq!((harness.started.len(), harness.waiting().len()), (1, 0), "pays {pays}, guarded {is_guarded}");
+    }
+}
+
+#[test]
+fn ask_6_a_yes_approves_a_payment_that_was_shown_last() {
+    let tool = json!({"x-trust": "trusted", "x-effect": "update", "x-risky": ["sum"], "x-pays": true,
+                      "properties": {"id": {"type": "integer"}, "sum": {}}});
+    let mut harness =
+        Harness::on(json!([{"type": "tool", "tool": {"change": tool}}]), json!({"guards_payments": true}));
+    harness.start();
+    harness.solve(json!([change(json!({}))]), json!(null));
+    harness.user("Yes, please!");
+    assert_eq!((harness.started.len(), harness.requests.len()), (1, 0));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_checked_plan_with_a_risky_call_needs_approval() {
 }
 
 #[test]
-fn an_approved_plan_still_asks_about_its_grave_calls() {
+fn an_approved_plan_still_asks_about_its_deletions() {
     let mut harness = lazy(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
     harness.approve("q1");

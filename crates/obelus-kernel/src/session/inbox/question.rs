@@ -120,6 +120,9 @@ pub struct Question {
     pub(in crate::session) before_reading: bool,
     /// The number of messages in the context: later messages of the user may answer it.
     pub(in crate::session) asked_after: usize,
+    /// Whether one of its calls pays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(in crate::session) is_payment: bool,
 }
 
 /// The parts of a new question.
@@ -181,6 +184,7 @@ impl Question {
             manner,
             before_reading,
             asked_after: terms.asked_after,
+            is_payment: false,
         }
     }
 }
@@ -412,22 +416,20 @@ impl Question {
         self
     }
 
-    /// Whether it concerns origins, a deletion, a configuration or a repetition: then only an answer to the question itself counts,
-    /// not the model's claim (ASK-6).
-    pub(in crate::session) fn is_grave(&self) -> bool {
-        let is_grave = |reason: &Reason| {
-            let acts_gravely = matches!(reason, Reason::Deletes | Reason::Configures);
-            acts_gravely || reason.is_about_origins() || reason.is_about_repetition()
+    /// Whether only an answer to the question itself counts, not the model's claim that the user agreed (ASK-6): it
+    /// concerns origins, a deletion, a configuration, a payment or a repetition.
+    pub(in crate::session) fn needs_direct_answer(&self) -> bool {
+        let is_about = |reason: &Reason| {
+            matches!(reason, Reason::Deletes | Reason::Configures)
+                || reason.is_about_origins()
+                || reason.is_about_repetition()
         };
-        self.reasons.iter().any(is_grave)
+        self.is_payment || self.reasons.iter().any(is_about)
     }
 
-    /// Whether the user's message consents to it. For a grave question, it must say nothing else.
+    /// Whether the user's message consents to it. If it needs a direct answer, the message must say nothing else.
     pub(in crate::session) fn is_consent(&self, consent: &ConsentWords, words: &str) -> bool {
-        match self.is_grave() {
-            true => consent.only_consents(words),
-            false => consent.consents(words),
-        }
+        if self.needs_direct_answer() { consent.only_consents(words) } else { consent.consents(words) }
     }
 
     /// Its number in its own session.

@@ -18,8 +18,8 @@ impl Session {
     }
 
     /// Whether the user's message is an answer. While a node waits only for a value, the message is that value; while
-    /// its call waits for approval, a consenting message approves. Otherwise a yes to a grave question answers it if
-    /// it was shown last (ASK-6). Other messages begin a turn.
+    /// its call waits for approval, a consenting message approves. Otherwise a yes answers a question that needs a direct
+    /// answer, if it was shown last (ASK-6). Other messages begin a turn.
     pub(in crate::session) fn is_answer(&mut self, text: &str) -> bool {
         if !self.turn.is_waiting() {
             return false;
@@ -41,7 +41,7 @@ impl Session {
         let is_due = |asked: &&Question| {
             let is_in_time = asked.about == About::Call && asked.expires_at > self.memory.now();
             let is_last_shown = || self.memory.words_since(asked.asked_after).is_none();
-            let is_for_words = self.graph.is_some() || (asked.is_grave() && is_last_shown());
+            let is_for_words = self.graph.is_some() || (asked.needs_direct_answer() && is_last_shown());
             is_in_time && is_for_words && asked.is_consent(&self.settings.consent, text)
         };
         let Some(asked) = asked.filter(is_due) else { return false };
