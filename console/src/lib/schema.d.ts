@@ -966,6 +966,8 @@ export interface components {
             title: string;
             /** @description The origin of its proposal, if that is not trusted and the answer covers it. */
             mark?: string | null;
+            /** @description When the same was done before in this session, in words, while it waits for a decision. */
+            done_before?: string | null;
             /** @description Its instance, if it is one of many. */
             instance?: string | null;
             record?: components["schemas"]["RowView"] | null;

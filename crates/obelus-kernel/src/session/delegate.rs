@@ -146,9 +146,14 @@ impl Session {
 
     /// The context of a question's calls: the delegate's that asks, or the session's own.
     pub fn context_of(&self, id: &QuestionId) -> &Context {
+        self.asker(id).context()
+    }
+
+    /// The session that asks a question: a delegate, or the session itself.
+    pub(super) fn asker(&self, id: &QuestionId) -> &Session {
         let mut below = id.clone();
         let child = below.pop_job().and_then(|job| self.delegates.get(job));
-        child.map_or_else(|| self.context(), |child| child.context_of(&below))
+        child.map_or(self, |child| child.asker(&below))
     }
 
     /// Passes an input to the delegate of a job. If the delegate is gone it is ignored, unless an answer is expected.
