@@ -1196,6 +1196,17 @@ export interface components {
             /** @enum {string} */
             event: "call_ended";
         } | {
+            id: string;
+            /** @description The call, with references resolved. */
+            call: {
+                [key: string]: unknown;
+            };
+            status: components["schemas"]["CallStatusName"];
+            /** @description The error. */
+            error?: unknown;
+            /** @enum {string} */
+            event: "delegated";
+        } | {
             question: components["schemas"]["EventQuestion"];
             /** @enum {string} */
             event: "question_asked";
