@@ -1410,6 +1410,8 @@ export interface components {
             from: components["schemas"]["ValueStory"][];
             /** @description What the model had read before it chose the value. */
             decided_after_reading?: string[] | null;
+            /** @description Whether a person changed it before the call ran; absent if not. */
+            edited?: boolean | null;
             /** @description How it is grounded in what the user said. */
             grounded?: unknown[] | null;
         };
