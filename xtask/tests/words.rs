@@ -1,6 +1,6 @@
 //! Checks that texts for users of agents come from one table, `crates/obelus-words`, in Russian and in English.
 //!
-//! Authors of agents read English: help, errors of files, `agents`, `plan check`, `eval`, `vectors`, `doctor`.
+//! Authors of agents read English: help, errors of files, `agents`, `plan check`, `eval`, `vectors`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
