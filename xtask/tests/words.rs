@@ -1,6 +1,6 @@
 //! Checks that texts for users of agents come from one table, `crates/obelus-words`, in Russian and in English.
 //!
-//! Authors of agents read English: help, errors of files, `agents`, `plan check`, `eval`, `vectors`, `doctor`.
+//! Authors of agents read English: help, errors of files, `agents`, `plan check`, `eval`, `vectors`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -251,4 +251,16 @@ fn a_sentence_outside_the_table_is_detected() {
     for literal in ["the store", "no answer, again", "{}: it's gone"] {
         assert!(is_english(literal), "{literal}");
     }
+}
+
+#[test]
+fn the_console_names_a_denial_as_the_table_of_words_does() {
+    let console = crates().join("../console/src");
+    for table in ["parts/question/words.ts", "screens/inbox/words.ts", "screens/timeline/words.ts"] {
+        let text = fs::read_to_string(console.join(table)).expect("a table");
+        assert!(text.to_lowercase().contains("denied: ['отклонено', 'denied']"), "{table}");
+        assert!(!text.to_lowercase().contains("отказано"), "{table}");
+    }
+    let own = fs::read_to_string(crates().join("obelus-words/src/kept.rs")).expect("a table");
+    assert!(own.contains("was_denied: \"отклонено\", \"denied\";"), "the word of the table has changed");
 }

@@ -966,6 +966,8 @@ export interface components {
             title: string;
             /** @description The origin of its proposal, if that is not trusted and the answer covers it. */
             mark?: string | null;
+            /** @description When the same was done before in this session, in words, while it waits for a decision. */
+            done_before?: string | null;
             /** @description Its instance, if it is one of many. */
             instance?: string | null;
             record?: components["schemas"]["RowView"] | null;
@@ -1194,6 +1196,17 @@ export interface components {
             /** @enum {string} */
             event: "call_ended";
         } | {
+            id: string;
+            /** @description The call, with references resolved. */
+            call: {
+                [key: string]: unknown;
+            };
+            status: components["schemas"]["CallStatusName"];
+            /** @description The error. */
+            error?: unknown;
+            /** @enum {string} */
+            event: "delegated";
+        } | {
             question: components["schemas"]["EventQuestion"];
             /** @enum {string} */
             event: "question_asked";
@@ -1397,6 +1410,8 @@ export interface components {
             from: components["schemas"]["ValueStory"][];
             /** @description What the model had read before it chose the value. */
             decided_after_reading?: string[] | null;
+            /** @description Whether a person changed it before the call ran; absent if not. */
+            edited?: boolean | null;
             /** @description How it is grounded in what the user said. */
             grounded?: unknown[] | null;
         };

@@ -80,7 +80,7 @@ use picture_folder::PictureFolder;
 use profile::ProfileFile;
 use secrets::Secrets;
 
-pub use find::{BrowserParts, MissingPart, PLAYWRIGHT_MCP, find};
+pub use find::{BrowserParts, MissingPart, MissingReason, PLAYWRIGHT_MCP, find};
 pub use judge::Class;
 pub use launch::OutputFolder;
 pub use section::BrowserSection;

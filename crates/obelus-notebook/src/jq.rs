@@ -122,6 +122,11 @@ impl Filter {
         fields::fields_of(&self.text)
     }
 
+    /// Paths of its input that it reads, each as the names in it. It may read others too.
+    pub fn paths(&self) -> BTreeSet<Vec<String>> {
+        fields::paths_of(&self.text)
+    }
+
     /// All results for an input.
     pub fn run(&self, input: &Value) -> Result<Vec<Value>, String> {
         self.run_read(&Read::new(input))

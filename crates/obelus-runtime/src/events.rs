@@ -5,16 +5,17 @@
 //! about files, and the progress of steps are transient (passing): they have the number of the event before and are
 //! not repeated.
 
+mod delegates;
 mod feed;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use obelus_kernel::Time;
 use obelus_kernel::session::{
     CallReport, Decision, Input, Mode, Outcome, Question, QuestionStatus, RepeatReason, Reply, Session, Task, Used,
 };
+use obelus_kernel::{Time, Tool};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -135,6 +136,17 @@ pub enum EventBody {
         id: CallId,
         /// Its outcome.
         outcome: Outcome,
+    },
+    /// A call that a delegate carries out has begun or ended. Ids of what the delegate does begin with its id.
+    Delegated {
+        /// The call's id.
+        id: CallId,
+        /// The call, its status, and its error.
+        #[serde(flatten)]
+        report: CallReport,
+        /// The delegate's tools, while it is at work.
+        #[serde(skip)]
+        tools: Vec<Arc<Tool>>,
     },
     /// A person is asked.
     QuestionAsked {
@@ -281,6 +293,8 @@ impl EventBody {
             all.extend(expired.map(|question| Self::QuestionExpired { question: question.id }));
         }
         all.extend(tasks.iter().filter_map(|task| Self::of_task(session, task)));
+        // They come last, so that the numbers of other events are those of earlier versions.
+        all.extend(delegates::moved(session, input, tasks));
         all
     }
 

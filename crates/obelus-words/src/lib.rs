@@ -19,6 +19,7 @@
 //! | `serve`, `channel` | the server at its terminal; why a request of a channel failed |
 //! | `messenger` | a bot's own texts; answers by a code |
 //! | `policy` | why a call may run or not |
+//! | `doctor` | what this machine lacks |
 //! | `tour` | the scripted conversation of the demo |
 //!
 //! ```
@@ -38,6 +39,7 @@ mod channel;
 mod chat;
 mod consents;
 mod degraded;
+mod doctor;
 mod failures;
 mod kept;
 mod language;
@@ -125,6 +127,7 @@ table! {
     bot: messenger::BotWords, "What the bot of a messenger says of its own.";
     codes: messenger::CodeWords, "How a question is answered by a code.";
     policy: policy::PolicyWords, "Why a call may run or not.";
+    doctor: doctor::DoctorWords, "What this machine lacks.";
     tour: tour::TourWords, "The scripted conversation of the demo.";
 }
 

@@ -16,6 +16,7 @@ phrases! {
         because: "почему спрашиваю: ", "asked because ";
         for_step: "это часть шага ", "this is a part of the step ";
         result_read_by: "если это произошло, следующим шагам нужен результат: ", "if it happened, later steps need its result: ";
+        done_before: "то же самое уже сделано в этой сессии: {}", "the same was done before in this session, at {}";
         marked: "отмеченного нет в ваших словах", "what is marked is not in your words";
         in_agents_words: "слова агента:", "in the agent's words:";
         result_to: "результат запишется в", "the result goes to";

@@ -27,6 +27,7 @@ pub(crate) mod sandbox;
 mod serve;
 mod sessions;
 mod spent;
+mod tool_notes;
 mod vectors;
 
 use anyhow::Result;

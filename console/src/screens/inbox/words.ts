@@ -33,7 +33,7 @@ export const words = table({
   close: ['Закрыть', 'Close'],
   approved: ['разрешено', 'approved'],
   approvedPartly: ['частично', 'in part'],
-  denied: ['отказано', 'denied'],
+  denied: ['отклонено', 'denied'],
   answeredOne: ['отвечено', 'answered'],
   expired: ['истёк', 'expired'],
 });

@@ -147,6 +147,9 @@ pub(crate) struct GivenParam {
     /// What the model had read before it chose the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     decided_after_reading: Option<Vec<String>>,
+    /// Whether a person changed it before the call ran; absent if not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited: Option<bool>,
     /// How it is grounded in what the user said.
     #[serde(skip_serializing_if = "Option::is_none")]
     grounded: Option<Vec<Value>>,

@@ -63,6 +63,16 @@ pub(crate) enum EventShape {
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<StepLineShape>,
     },
+    /// A call that a delegate carries out has begun or ended; ids of what the delegate does begin with its id
+    Delegated {
+        id: String,
+        /// The call, with references resolved.
+        call: Map<String, Value>,
+        status: CallStatusName,
+        /// The error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Value>,
+    },
     /// A person is asked
     QuestionAsked { question: Box<EventQuestion> },
     /// An open question is shown again

@@ -102,6 +102,9 @@ pub(crate) struct CallShape {
     /// The origin of its proposal, if that is not trusted and the answer covers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     mark: Option<String>,
+    /// When the same was done before in this session, in words, while it waits for a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done_before: Option<String>,
     /// Its instance, if it is one of many.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance: Option<String>,

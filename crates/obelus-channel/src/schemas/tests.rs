@@ -61,6 +61,7 @@ fn all(session: &Session, question: &Question) -> Vec<EventBody> {
         EventBody::Used { request: "1".parse().unwrap(), used: Used { input: 1, output: 2, cost: Some(0.5.into()) } },
         EventBody::CallBegan { id, call, attempt: 1, consent: None },
         EventBody::CallEnded { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!(1)) },
+        EventBody::Delegated { id: "0.0".parse().unwrap(), report: step.report.clone(), tools: Vec::new() },
         EventBody::QuestionAsked { question: asked() },
         EventBody::QuestionAskedAgain { question: asked(), because: RepeatReason::ItWillLapse },
         EventBody::QuestionDecided { question: question.id.clone(), decision: Decision::DidNot, by: by.clone() },

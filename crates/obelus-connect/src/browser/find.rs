@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use obelus_words::{Language, fill};
+
 /// The tested version of Playwright MCP.
 pub const PLAYWRIGHT_MCP: &str = "@playwright/mcp@0.0.83";
 
@@ -28,16 +30,47 @@ pub struct MissingPart {
     /// Its name.
     pub what: &'static str,
     /// Why it is not found.
-    pub why: String,
+    pub why: MissingReason,
     /// The command that installs it on Debian.
     pub command: String,
+}
+
+/// Why a part is not found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MissingReason {
+    /// `OBELUS_PLAYWRIGHT_MCP` names a file that does not exist.
+    NoScript(PathBuf),
+    /// Playwright MCP is not installed.
+    NotInstalled,
+    /// There is no node on the path.
+    NoNode,
+    /// There is no Chromium on the path.
+    NoChromium,
+    /// `OBELUS_CHROMIUM` names something else than a program.
+    NoProgram(PathBuf),
+}
+
+impl MissingReason {
+    /// The reason for people.
+    pub fn in_words(&self, language: Language) -> String {
+        let words = &language.words().doctor;
+        match self {
+            Self::NoScript(file) => fill(words.no_script, &[&file.display().to_string()]),
+            Self::NotInstalled => words.not_installed.to_owned(),
+            Self::NoNode => words.no_node.to_owned(),
+            Self::NoChromium => words.no_chromium.to_owned(),
+            Self::NoProgram(file) => fill(words.no_program, &[&file.display().to_string()]),
+        }
+    }
 }
 
 impl BrowserParts {
     /// What is missing and how to install it, for a person; none if nothing is missing.
     pub fn complaint(&self) -> Option<String> {
-        let line =
-            |missing: &MissingPart| format!("{}: {}; install it by: {}", missing.what, missing.why, missing.command);
+        let line = |missing: &MissingPart| {
+            let why = missing.why.in_words(Language::English);
+            format!("{}: {why}; install it by: {}", missing.what, missing.command)
+        };
         (!self.missing.is_empty()).then(|| self.missing.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 }
@@ -77,7 +110,7 @@ impl BrowserSearch<'_> {
         let data = data.or_else(|| (self.env)("HOME").map(|home| PathBuf::from(home).join(".local/share")));
         let folder = data.map(|data| data.join("obelus/browser"));
         let shown = folder.as_deref().map_or("~/.local/share/obelus/browser".to_owned(), in_shell);
-        let missing = |why: String| MissingPart {
+        let missing = |why: MissingReason| MissingPart {
             what: "Playwright MCP",
             why,
             command: format!("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --prefix {shown} {PLAYWRIGHT_MCP}"),
@@ -86,8 +119,7 @@ impl BrowserSearch<'_> {
             if named.is_file() {
                 return Some(named);
             }
-            let why = format!("OBELUS_PLAYWRIGHT_MCP is its cli.js, and there is no file {}", named.display());
-            self.found.missing.push(missing(why));
+            self.found.missing.push(missing(MissingReason::NoScript(named)));
             return None;
         }
         self.found.program = self.on_path("playwright-mcp");
@@ -97,7 +129,7 @@ impl BrowserSearch<'_> {
         let file = folder.map(|folder| folder.join("node_modules/@playwright/mcp/cli.js"));
         let script = file.filter(|file| file.is_file());
         if script.is_none() {
-            self.found.missing.push(missing("it is neither on the path nor in the folder for it".to_owned()));
+            self.found.missing.push(missing(MissingReason::NotInstalled));
         }
         script
     }
@@ -108,7 +140,7 @@ impl BrowserSearch<'_> {
         if node.is_none() {
             let missing = MissingPart {
                 what: "node",
-                why: "there is no `node` on the path".to_owned(),
+                why: MissingReason::NoNode,
                 command: "apt-get install -y --no-install-recommends nodejs npm".to_owned(),
             };
             self.found.missing.insert(0, missing);
@@ -121,9 +153,9 @@ impl BrowserSearch<'_> {
 
     fn chromium(&mut self) {
         let (chromium, why) = match (self.env)("OBELUS_CHROMIUM").map(PathBuf::from) {
-            Some(file) if is_program(&file) => (Some(file), String::new()),
-            Some(file) => (None, format!("OBELUS_CHROMIUM names {}, which is no program", file.display())),
-            None => (CHROMIUMS.iter().find_map(|name| self.on_path(name)), "it is not on the path".to_owned()),
+            Some(file) if is_program(&file) => (Some(file), MissingReason::NoChromium),
+            Some(file) => (None, MissingReason::NoProgram(file)),
+            None => (CHROMIUMS.iter().find_map(|name| self.on_path(name)), MissingReason::NoChromium),
         };
         if chromium.is_none() {
             let command = "apt-get install -y --no-install-recommends chromium fonts-liberation".to_owned();

@@ -95,6 +95,11 @@ const CODE: &str = "playbook";
 const MAX_QUOTED: usize = 200;
 
 impl Playbook {
+    /// The variables of conditions and templates.
+    pub fn variables() -> impl Iterator<Item = &'static str> {
+        facts::NAMES.into_iter().chain(["m"])
+    }
+
     /// Reads a playbook. Patterns, conditions and templates are compiled here, so that errors are found before a rule is
     /// used. The path is used in messages only.
     pub fn parse(path: &Path, text: &str) -> Result<Self, PlaybookError> {

@@ -386,6 +386,9 @@ impl Why {
                 if !after.is_empty() {
                     form["decided_after_reading"] = after.into();
                 }
+                if given.is_edited {
+                    form["edited"] = true.into();
+                }
                 if !given.grounded.is_empty() {
                     form["grounded"] = given.grounded.iter().map(Grounded::to_json).collect();
                 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::allowance::Allowance;
-use super::ids::{JobRef, QuestionId};
+use super::ids::{CallId, JobRef, LocalCall, QuestionId};
 use super::input::{CallError, Decision, Input, Outcome};
-use super::output::{Reply, Task, TurnEnd};
+use super::output::{CallReport, Reply, Task, TurnEnd};
 use super::scheduler::{Status, call_id};
 use super::settings::Planning;
 use super::{Refused, Session};
@@ -146,9 +146,33 @@ impl Session {
 
     /// The context of a question's calls: the delegate's that asks, or the session's own.
     pub fn context_of(&self, id: &QuestionId) -> &Context {
+        self.asker(id).context()
+    }
+
+    /// The delegate that carries out a call, while it is at work.
+    pub fn delegate(&self, id: &CallId) -> Option<&Session> {
+        let mut below = id.clone();
+        match (below.pop_job(), id.local()) {
+            (Some(job), _) => self.delegates.get(job)?.delegate(&below),
+            (None, Some(LocalCall::Job(at))) => self.delegates.get(at),
+            _ => None,
+        }
+    }
+
+    /// The report of a call of the turn, also of a delegate that is at work.
+    pub fn report_of(&self, id: &CallId) -> Option<CallReport> {
+        let mut below = id.clone();
+        match below.pop_job() {
+            Some(job) => self.delegates.get(job)?.report_of(&below),
+            None => self.call_report(id.place()?),
+        }
+    }
+
+    /// The session that asks a question: a delegate, or the session itself.
+    pub(super) fn asker(&self, id: &QuestionId) -> &Session {
         let mut below = id.clone();
         let child = below.pop_job().and_then(|job| self.delegates.get(job));
-        child.map_or_else(|| self.context(), |child| child.context_of(&below))
+        child.map_or(self, |child| child.asker(&below))
     }
 
     /// Passes an input to the delegate of a job. If the delegate is gone it is ignored, unless an answer is expected.

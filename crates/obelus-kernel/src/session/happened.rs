@@ -1,18 +1,19 @@
 //! Effects that need a person from now on: those that happened, or may have, and of which no result was kept (DUR-4), and
-//! those that were denied with a plan or left out of it (ASK-3). A session and its delegates share them, and calls that
-//! were denied one by one.
+//! those that were denied with a plan or left out of it (ASK-3). A session and its delegates share them, calls that were
+//! denied one by one, and when effects were done.
 
 use std::sync::Arc;
 
 use super::Session;
 use super::ids::JobRef;
-use super::inbox::About;
+use super::inbox::{About, AskedCall, Question};
 use super::input::CallError;
 use super::memory::CallFailure;
 use crate::call::freeze::frozen_call;
 use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::policy::Reason;
+use crate::time::Time;
 use crate::tool::{Effect, Tool};
 use serde_json::Value;
 
@@ -91,6 +92,26 @@ impl Session {
         if is_unwanted || !self.settings.guards_delegates {
             self.inbox.no_longer_require_person(&as_proposed);
         }
+    }
+
+    /// A call was done. Questions about the same effect say so; nothing is judged by it.
+    pub(super) fn note_done(&mut self, at: JobRef) {
+        let call = self.scheduler.call(at);
+        let acts = call.delegate.is_none() && call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read);
+        let effect = if acts { self.effect_of_job(at) } else { None };
+        if let Some(effect) = effect {
+            self.inbox.note_done(&effect, self.memory.now());
+        }
+    }
+
+    /// When the effect of each call of a question was last done in this session, as far as that is remembered.
+    pub fn done_before(&self, question: &Question) -> Vec<Option<Time>> {
+        let asker = self.asker(&question.id);
+        let done_at = |asked: &AskedCall| {
+            let call = Call::read(&asked.call, asker.context()).0;
+            asker.inbox.done_at(&asker.effect_of(&call, &asked.call))
+        };
+        question.calls.iter().map(|asked| asker.inbox.has_done().then(|| done_at(asked)).flatten()).collect()
     }
 
     /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was not

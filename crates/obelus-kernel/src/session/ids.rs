@@ -127,6 +127,22 @@ impl<T> Routed<T> {
     pub fn delegate_place(&self) -> Option<(u32, u32)> {
         self.route.first().map(|job| (job.step, job.job))
     }
+
+    /// The calls whose delegates lead to it, outermost first.
+    pub fn callers(&self) -> Vec<CallId> {
+        let caller = |(depth, job): (usize, &JobRef)| Routed {
+            route: self.route[..depth].to_vec(),
+            local: LocalCall::Job(*job),
+        };
+        self.route.iter().enumerate().map(caller).collect()
+    }
+}
+
+impl Routed<RequestNumber> {
+    /// Whether it is the first request of its session or delegate.
+    pub fn is_first(&self) -> bool {
+        self.local.0 == 1
+    }
 }
 
 impl Routed<LocalCall> {

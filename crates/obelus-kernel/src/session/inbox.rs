@@ -108,6 +108,8 @@ pub(super) struct InboxCheckpoint<'a> {
     happened: Cow<'a, BTreeMap<String, Reason>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     denied_effects: Cow<'a, BTreeMap<String, DeniedEffect>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    done_effects: Cow<'a, BTreeMap<Arc<str>, Time>>,
 }
 
 impl From<InboxCheckpoint<'_>> for Inbox {
@@ -124,6 +126,7 @@ impl From<InboxCheckpoint<'_>> for Inbox {
             past: Arc::new(SharedPast {
                 happened: kept.happened.into_owned(),
                 denied: kept.denied_effects.into_owned(),
+                done: kept.done_effects.into_owned(),
                 // A call in doubt is running, so there is none.
                 doubts: BTreeMap::new(),
             }),
@@ -149,6 +152,7 @@ impl Inbox {
             written: Cow::Borrowed(&self.written),
             happened: Cow::Borrowed(&self.past.happened),
             denied_effects: Cow::Borrowed(&self.past.denied),
+            done_effects: Cow::Borrowed(&self.past.done),
         })
     }
 

@@ -75,7 +75,10 @@ impl Session {
                 }
                 Outcome::Error(error) => self.close_without_result(at, Some(error)),
                 Outcome::Lost { message } => self.close_without_result(at, Some(CallError::new("lost", message))),
-                Outcome::Value(_) | Outcome::Messages(_) => self.close_without_result(at, None),
+                Outcome::Value(_) | Outcome::Messages(_) => {
+                    self.note_done(at);
+                    self.close_without_result(at, None);
+                }
             };
         }
         let fault = fault_of_result(&self.settings, &call, &outcome);
@@ -99,6 +102,7 @@ impl Session {
         };
         if has_result && written.is_ok() {
             self.forget_happened(at);
+            self.note_done(at);
         }
         let expands = self.settings.expands_rows && written.is_ok();
         if expands && call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {

@@ -304,3 +304,21 @@ fn an_edit_of_a_delegates_call_is_shown_with_what_happened_elsewhere() {
     let digest = Some(shown.digest());
     harness.tell(Input::Decide { question: id, decision, by: "ann".into(), digest }).unwrap();
 }
+
+#[test]
+fn a_question_knows_what_another_delegate_or_the_top_has_done() {
+    let pay = || call("change", "n", json!({"id": 1, "sum": 100}));
+    let mut harness = two_delegates();
+    harness.solve(json!([pay()]), json!(null));
+    harness.approve("0.0/q1");
+    harness.returns("change", json!(true));
+    harness.solve(json!([pay()]), json!(null));
+    let done_before = |harness: &Harness, id: &str| harness.session.done_before(&harness.question(id));
+    assert_eq!(done_before(&harness, "0.1/q1"), [Some(harness.now)]);
+    harness.approve("0.1/q1");
+    harness.returns("change", json!(true));
+    harness.solve(json!([]), json!("over"));
+    harness.solve(json!([]), json!("over"));
+    harness.solve(json!([pay()]), json!(null));
+    assert_eq!(done_before(&harness, "q1"), [Some(harness.now)]);
+}

@@ -1,5 +1,6 @@
 //! DUR-4: effects that happened although their result could not be kept are not repeated without a person.
 
+use obelus_kernel::Time;
 use obelus_kernel::policy::{Gate, Reason, Ruling, explain};
 use obelus_kernel::session::{CallError, Decision, Outcome};
 use serde_json::{Value, json};
@@ -153,4 +154,62 @@ fn an_edit_can_set_only_parameters() {
     }
     harness.edit("q1", json!({"id": 2, "any": 3})).unwrap();
     assert_eq!(harness.handed_out("drop"), [json!({"_tool": "drop", "id": 2, "comment": "why", "any": 3})]);
+}
+
+/// When the calls of a question were done before.
+fn done_before(harness: &Harness, question: &str) -> Vec<Option<Time>> {
+    harness.session.done_before(&harness.question(question))
+}
+
+#[test]
+fn a_question_knows_when_the_same_effect_was_done_before_in_every_session() {
+    // Sessions of earlier versions have no guards: nothing that they do depends on it.
+    for settings in [json!({}), json!({"guards_effects": true, "guards_delegates": true})] {
+        let mut harness = Harness::at_work(settings);
+        let pay = |path: &str, sum: u64| call("change", path, json!({"id": 1, "sum": sum}));
+        harness.solve(json!([pay("a", 100)]), json!(null));
+        assert_eq!(done_before(&harness, "q1"), [None]);
+        harness.approve("q1");
+        assert_eq!(done_before(&harness, "q1"), [None], "it is at work");
+        harness.returns("change", json!(true));
+        let then = harness.now;
+        harness.wait(2);
+        // The path of the result makes no other effect; other values do.
+        harness.solve(json!([pay("b", 100), pay("c", 101)]), json!(null));
+        let reasons = |id: &str| harness.question(id).reasons;
+        assert_eq!(reasons("q2"), reasons("q1"), "it is asked about for the same reasons as before");
+        assert_eq!((done_before(&harness, "q2"), done_before(&harness, "q3")), (vec![Some(then)], vec![None]));
+    }
+}
+
+#[test]
+fn an_effect_that_failed_or_was_edited_is_not_known_as_done() {
+    let mut harness = guarded(json!({}));
+    let pay = |sum: u64| call("change", "a", json!({"id": 1, "sum": sum}));
+    harness.solve(json!([pay(100)]), json!(null));
+    harness.approve("q1");
+    harness.fails("change");
+    harness.solve(json!([pay(100)]), json!(null));
+    assert_eq!(done_before(&harness, "q2"), [None]);
+    harness.edit("q2", json!({"sum": 200})).unwrap();
+    harness.returns("change", json!(true));
+    harness.solve(json!([pay(100), pay(200)]), json!(null));
+    assert_eq!(done_before(&harness, "q3"), [None], "a person has changed it");
+    assert_eq!(done_before(&harness, "q4"), [Some(harness.now)]);
+}
+
+#[test]
+fn done_effects_are_known_after_a_restart() {
+    let pay = || call("change", "a", json!({"id": 1, "sum": 100}));
+    let mut harness = guarded(json!({}));
+    harness.solve(json!([pay()]), json!(null));
+    harness.approve("q1");
+    harness.returns("change", json!(true));
+    harness.solve(json!([]), json!("over"));
+    let kept = harness.session.checkpoint().expect("a checkpoint");
+    let other = guarded(json!({})).session.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new())));
+    harness.session = other.expect("the same session");
+    harness.user("again");
+    harness.solve(json!([pay()]), json!(null));
+    assert_eq!(done_before(&harness, "q2"), [Some(harness.now)]);
 }

@@ -1,4 +1,4 @@
-//! The fields of its input that a filter reads.
+//! The fields and paths of its input that a filter reads.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,22 @@ use jaq_core::path::{Part, Path};
 /// The fields that a filter with this text reads; none if it may read others too.
 pub(super) fn fields_of(text: &str) -> Option<BTreeSet<String>> {
     let term = load::parse(text, |parser| parser.term())?;
-    let mut fields = BTreeSet::new();
-    collect(&term, &mut fields).then_some(fields)
+    let mut paths = BTreeSet::new();
+    let is_all = collect(&term, &mut paths);
+    is_all.then(|| paths.into_iter().filter_map(|path| path.into_iter().next()).collect())
 }
 
-/// Collects the fields that a term reads from the filter's input. False if it may read more, or give the whole input.
-fn collect(term: &Term<&str>, fields: &mut BTreeSet<String>) -> bool {
+/// Paths that a filter with this text reads, each as the names in it. It may read others too.
+pub(super) fn paths_of(text: &str) -> BTreeSet<Vec<String>> {
+    let mut paths = BTreeSet::new();
+    if let Some(term) = load::parse(text, |parser| parser.term()) {
+        collect(&term, &mut paths);
+    }
+    paths
+}
+
+/// Collects the paths that a term reads from the filter's input. False if it may read more, or give the whole input.
+fn collect(term: &Term<&str>, fields: &mut BTreeSet<Vec<String>>) -> bool {
     match term {
         Term::Num(_) | Term::Var(_) | Term::Arr(None) => true,
         Term::Arr(Some(inner)) | Term::Neg(inner) => collect(inner, fields),
@@ -52,10 +62,15 @@ fn collect(term: &Term<&str>, fields: &mut BTreeSet<String>) -> bool {
             let mut parts = parts.iter().map(|(part, _)| part);
             let is_named = match (&**inner, parts.len()) {
                 (Term::Id, 0) => false,
-                (Term::Id, _) => parts.next().and_then(name_of).is_some_and(|name| {
-                    fields.insert(name.to_owned());
-                    true
-                }),
+                (Term::Id, _) => {
+                    let names: Vec<String> = parts.clone().map_while(name_of).map(str::to_owned).collect();
+                    parts.next();
+                    let is_named = !names.is_empty();
+                    if is_named {
+                        fields.insert(names);
+                    }
+                    is_named
+                }
                 (inner, _) => collect(inner, fields),
             };
             is_named
@@ -96,6 +111,9 @@ mod tests {
             let fields = fields_of(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(fields.into_iter().collect::<Vec<_>>().join(" "), expected, "{text}");
         }
+        let paths: Vec<String> =
+            paths_of(".kinds.state.rows[0].n == .m[\"1\"] and (. | .no)").iter().map(|path| path.join(".")).collect();
+        assert_eq!(paths, ["kinds.state.rows", "m.1"]);
         for text in [
             ".",
             "..",

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::session::report_error::{Lack, ReportError};
 use obelus_kernel::session::{
-    About, CallError, CallReport, CallStatus, Change, Decision, Input, Mode, Named, Outcome, Question, Session,
-    Settings, Task, ValueMark,
+    About, Answer, CallError, CallReport, CallStatus, Change, Decision, Input, Mode, Named, Outcome, Question, Session,
+    Settings, Solution, Task, ValueMark,
 };
 use serde_json::{Value, json};
 
@@ -118,6 +118,34 @@ fn in_doubt() -> (Session, Question) {
     (session, question)
 }
 
+/// A question about a call that was approved and done an hour before.
+fn repeated() -> (Session, Question) {
+    let call = json!({"_tool": "crm.deal.update", "id": 7, "fields": {"OPPORTUNITY": 100_000}});
+    let mut session = solved(json!([]), &json!([call]), Settings::default());
+    let question = session.questions().remove(0).id;
+    let (decision, by) = (Decision::Approve { only: None }, "a person".to_owned());
+    session.handle(Time(1_000), Input::Decide { question, decision, by, digest: None }).expect("an approval");
+    let mut hours = (1..).map(|hour| Time(hour * 3_600_000));
+    while let Some(task) = session.poll() {
+        let now = hours.next().expect("an hour");
+        match task {
+            Task::Call(start) => {
+                session
+                    .handle(now, Input::Ended { id: start.id, outcome: Outcome::Value(json!(true)) })
+                    .expect("an end");
+            }
+            Task::AskModel { id } => {
+                let solution = Solution::from_value(json!({"calls": [call]})).expect("a solution");
+                let answer = Answer::Solution { solution, tokens: 1 };
+                session.handle(now, Input::Answer { id, answer }).expect("an answer");
+            }
+            _ => {}
+        }
+    }
+    let question = session.questions().pop().expect("a question");
+    (session, question)
+}
+
 fn elicitation() -> (Session, Question) {
     let (mut session, start) = at_work();
     let schema = json!({"type": "object", "properties": {"code": {"type": "string"}}});
@@ -178,6 +206,7 @@ fn golden(language: Language) -> String {
     golden.question("a creation", &creation());
     golden.question("an update with before and after", &update());
     golden.question("a group over instances", &about_three());
+    golden.question("a call that was done before", &repeated());
     golden.question("a plan", &plan());
     golden.question("a web form", &web_form());
     golden.question("an effect in doubt", &in_doubt());

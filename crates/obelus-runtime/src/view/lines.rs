@@ -179,7 +179,10 @@ impl LineBuilder<'_> {
                 line = line.shown(Tone::Strong, instance).with(Tone::Plain, "  ");
             }
             let rows = call.record.iter().chain(&call.rows);
-            let line = self.side_by_side(line, rows).hanging(7);
+            let mut line = self.side_by_side(line, rows).hanging(7);
+            if let Some(text) = &call.done_before {
+                line = line.with(Tone::Mark, format!("   ↻ {text}"));
+            }
             self.lines.push(line);
             self.details(&call.details, 7);
         }
@@ -192,6 +195,8 @@ impl LineBuilder<'_> {
     /// A call: its title and its fields.
     fn call(&mut self, head: ViewLine, call: &CallView, columns: usize) {
         self.lines.push(head);
+        let repeated = call.done_before.iter().map(|text| ViewLine::of(Tone::Mark, format!("↻ {text}")));
+        self.lines.extend(repeated.map(|line| indented(line, columns)));
         let rows: Vec<&RowView> = call.record.iter().chain(&call.rows).collect();
         self.marks.begin(rows.iter().copied().chain(&call.details));
         for row in rows {

@@ -104,6 +104,9 @@ pub struct CallView {
     /// Where its proposal comes from, if that is not trusted and the answer covers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
+    /// When the same was done before in this session, as text, while it waits for a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done_before: Option<String>,
     /// Its instance, if it is one of several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
@@ -170,6 +173,7 @@ impl QuestionView {
         if question.about == About::Plan && question.is_open() {
             add_needs(&mut view.calls, session, question);
         }
+        view.add_done_before(session, question);
         view
     }
 
@@ -200,8 +204,20 @@ impl QuestionView {
         };
         let mut view = maker.view();
         view.for_step = step_of_delegate(session, &question, language);
+        view.add_done_before(session, &question);
         language.words().questions.edited.clone_into(&mut view.head);
         Ok(view)
+    }
+
+    /// Adds to open calls when the same was done before in this session: a yes would do it again.
+    fn add_done_before(&mut self, session: &Session, question: &Question) {
+        let phrase = self.language.words().questions.done_before;
+        let open = self.calls.iter_mut().filter(|call| call.is_open && question.is_open());
+        let done = session.done_before(question);
+        for call in open {
+            let at = done.get(call.index).copied().flatten();
+            call.done_before = at.map(|at| fill(phrase, &[&at.to_string()]));
+        }
     }
 
     /// The same with another id for the answer, such as `SESSION:QUESTION`.
@@ -309,6 +325,7 @@ impl QuestionViewBuilder<'_> {
             needs: Vec::new(),
             title: self.titles.tool(tool),
             mark: self.mark(asked, ""),
+            done_before: None,
             instance: asked.call.instance().map(|name| quoted_value(&name.into())),
             record: None,
             rows: Vec::new(),

@@ -137,6 +137,15 @@ impl StepLine {
         Self { status, outcome: Some(said), ..Self::named(call, titles) }
     }
 
+    /// A call that a delegate carries out: it runs, or has ended. Its result is in the agent's memory.
+    pub fn delegated(report: &CallReport, titles: &Titles, language: Language) -> Self {
+        let outcome = match (report.status, report.error.as_deref()) {
+            (CallStatus::Failed, Some(error)) => Some(failed(error, None, language)),
+            _ => outcome(report, None, titles, Mode::default(), language),
+        };
+        Self { status: report.status, outcome, ..Self::named(&report.call, titles) }
+    }
+
     /// The name of a running call.
     fn named(call: &Value, titles: &Titles) -> Self {
         let tool = call.tool_name();

@@ -28,6 +28,13 @@ impl Titles {
         Self { tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(), code, pages: None }
     }
 
+    /// The titles of other tools, such as those of a delegate, in the same language.
+    #[must_use]
+    pub fn for_tools(&self, tools: &[Arc<Tool>]) -> Self {
+        let tools = tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect();
+        Self { tools, code: self.code, pages: self.pages.clone() }
+    }
+
     /// The same, with the folder of the page notes.
     #[must_use]
     pub fn with_pages(self, pages: Option<PathBuf>) -> Self {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::agents::found;
 use crate::cli::Doctor;
+use crate::language::{Words, fill, words_of};
 use crate::output::{self, Exit, GREEN, RED, YELLOW, visible};
 
 /// The result of a check. Something optional that is absent is `Missing`.
@@ -18,6 +19,7 @@ enum CheckState {
 }
 
 impl CheckState {
+    /// The name for other programs.
     fn name(self) -> &'static str {
         match self {
             CheckState::Fine => "ok",
@@ -27,56 +29,77 @@ impl CheckState {
     }
 }
 
+/// A check: its name for other programs, its name for people, the result, and a text.
+struct MachineCheck {
+    name: &'static str,
+    title: &'static str,
+    state: CheckState,
+    text: String,
+}
+
+impl MachineCheck {
+    /// A check whose name is the same in every language.
+    fn of(name: &'static str, state: CheckState, text: impl Into<String>) -> Self {
+        Self { name, title: name, state, text: text.into() }
+    }
+}
+
 pub(crate) fn run(args: &Doctor) -> Exit {
-    let mut checks = vec![binary(), terminal(), agents(), key()];
-    checks.extend(browser());
+    let phrases = words_of(None);
+    let mut checks = vec![binary(phrases), terminal(phrases), agents(phrases), key(phrases)];
+    checks.extend(browser(phrases));
     if args.json {
-        let row = |(name, state, words): &(&str, CheckState, String)| json!({"check": name, "ok": *state == CheckState::Fine, "state": state.name(), "message": words});
+        let row = |check: &MachineCheck| {
+            let (is_fine, state) = (check.state == CheckState::Fine, check.state.name());
+            json!({"check": check.name, "ok": is_fine, "state": state, "message": check.text})
+        };
         output::json(&checks.iter().map(row).collect::<Value>());
     } else {
-        for (name, state, words) in &checks {
-            let mark = match state {
-                CheckState::Fine => format!("{GREEN}ok{GREEN:#}     "),
-                CheckState::Missing => format!("{YELLOW}missing{YELLOW:#}"),
-                CheckState::Broken => format!("{RED}broken{RED:#} "),
-            };
-            output::answer(&format!("{mark} {name}: {}", visible(words)));
-        }
+        checks.iter().for_each(|check| output::answer(&line(check, phrases)));
     }
-    if checks.iter().any(|(_, state, _)| *state == CheckState::Broken) { Exit::Failed } else { Exit::Done }
+    if checks.iter().any(|check| check.state == CheckState::Broken) { Exit::Failed } else { Exit::Done }
 }
 
-fn binary() -> (&'static str, CheckState, String) {
-    ("obelus", CheckState::Fine, format!("version {}", env!("CARGO_PKG_VERSION")))
+fn line(check: &MachineCheck, phrases: &Words) -> String {
+    let words = &phrases.doctor;
+    let (mark, colour) = match check.state {
+        CheckState::Fine => (words.fine, GREEN),
+        CheckState::Missing => (words.missing, YELLOW),
+        CheckState::Broken => (words.broken, RED),
+    };
+    let widest = [words.fine, words.missing, words.broken].map(|mark| mark.chars().count()).into_iter().max();
+    let blanks = " ".repeat(widest.unwrap_or_default() - mark.chars().count());
+    format!("{colour}{mark}{colour:#}{blanks} {}: {}", check.title, visible(&check.text))
 }
 
-fn terminal() -> (&'static str, CheckState, String) {
-    match std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        true => ("terminal", CheckState::Fine, "questions can be answered here".to_owned()),
-        false => (
-            "terminal",
-            CheckState::Missing,
-            "no terminal: questions are printed, and the command exits with 3".to_owned(),
-        ),
-    }
+fn binary(phrases: &Words) -> MachineCheck {
+    MachineCheck::of("obelus", CheckState::Fine, fill(phrases.doctor.version, &[env!("CARGO_PKG_VERSION")]))
 }
 
-fn agents() -> (&'static str, CheckState, String) {
-    let all = found();
-    if all.is_empty() {
-        let words = "there is no folder `agents` here; make one, or set OBELUS_AGENTS to others";
-        return ("agents", CheckState::Missing, words.to_owned());
-    }
+fn terminal(phrases: &Words) -> MachineCheck {
+    let words = &phrases.doctor;
+    let (state, text) = match std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        true => (CheckState::Fine, words.has_terminal),
+        false => (CheckState::Missing, words.no_terminal),
+    };
+    MachineCheck { title: words.terminal, ..MachineCheck::of("terminal", state, text) }
+}
+
+fn agents(phrases: &Words) -> MachineCheck {
+    let (words, all) = (&phrases.doctor, found());
     let faulty: Vec<String> =
         all.iter().filter(|path| Agent::load(path).is_err()).map(|path| path.display().to_string()).collect();
-    match faulty.is_empty() {
-        true => ("agents", CheckState::Fine, format!("{} found", all.len())),
-        false => ("agents", CheckState::Broken, format!("faulty: {}; see `obelus agents check`", faulty.join(", "))),
-    }
+    let (state, text) = match (all.len(), faulty.is_empty()) {
+        (0, _) => (CheckState::Missing, words.no_agents.to_owned()),
+        (count, true) => (CheckState::Fine, fill(words.agents_found, &[&count.to_string()])),
+        (_, false) => (CheckState::Broken, fill(words.faulty, &[&faulty.join(", ")])),
+    };
+    MachineCheck { title: words.agents, ..MachineCheck::of("agents", state, text) }
 }
 
 /// The operator's browser. It is optional, so nothing here counts as broken.
-fn browser() -> Vec<(&'static str, CheckState, String)> {
+fn browser(phrases: &Words) -> Vec<MachineCheck> {
+    let words = &phrases.doctor;
     let found = obelus_connect::browser::find();
     let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let server = found.program.as_ref().map(|program| {
@@ -84,22 +107,24 @@ fn browser() -> Vec<(&'static str, CheckState, String)> {
         words.extend(found.arguments.iter().cloned());
         words.join(" ")
     });
-    let rows = [("node", Some("found".to_owned())), ("Playwright MCP", server), ("Chromium", shown(&found.chromium))];
+    let node = Some(words.found.to_owned());
+    let rows = [("node", node), ("Playwright MCP", server), ("Chromium", shown(&found.chromium))];
     let row = |(what, there): (&'static str, Option<String>)| match found.missing.iter().find(|one| one.what == what) {
         Some(one) => {
-            (what, CheckState::Missing, format!("{}; the operator needs it. Install it by: {}", one.why, one.command))
+            let text = fill(words.needed, &[&one.why.in_words(phrases.language), &one.command]);
+            MachineCheck::of(what, CheckState::Missing, text)
         }
-        None => (what, CheckState::Fine, there.unwrap_or_else(|| "cannot be run without node".to_owned())),
+        None => MachineCheck::of(what, CheckState::Fine, there.unwrap_or_else(|| words.without_node.to_owned())),
     };
     rows.into_iter().map(row).collect()
 }
 
 /// Whether the key is set; it is never printed.
-fn key() -> (&'static str, CheckState, String) {
-    match std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
-        true => ("OPENAI_API_KEY", CheckState::Fine, "is set".to_owned()),
-        false => {
-            ("OPENAI_API_KEY", CheckState::Missing, "is not set; playbook:FILE and replay:FILE need none".to_owned())
-        }
-    }
+fn key(phrases: &Words) -> MachineCheck {
+    let words = &phrases.doctor;
+    let (state, text) = match std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
+        true => (CheckState::Fine, words.key_set),
+        false => (CheckState::Missing, words.key_not_set),
+    };
+    MachineCheck::of("OPENAI_API_KEY", state, text)
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::sent_by::SentBy;
-use obelus_kernel::session::{About, CallId, Outcome, Session};
-use obelus_kernel::{CallFields as _, Time};
+use obelus_kernel::session::{About, CallId, CallReport, CallStatus, Outcome, Session};
+use obelus_kernel::{CallFields as _, Time, Tool};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
 use obelus_runtime::people::{QuestionView, StepLine, Titles, consent_in_words};
@@ -92,29 +92,78 @@ pub(crate) fn quoted(path: &str) -> String {
     if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
+/// The delegates at work, by the calls that they carry out: the titles of their tools.
+#[derive(Default)]
+pub(crate) struct DelegateTitles(BTreeMap<CallId, Titles>);
+
+impl DelegateTitles {
+    /// The titles of the tools below these calls: those of the innermost one's delegate, or of the session.
+    pub(crate) fn of<'a>(&'a self, callers: &[CallId], look: &'a Narrator) -> &'a Titles {
+        self.below(callers).unwrap_or(&look.titles)
+    }
+
+    /// The same, if a delegate at work has them.
+    pub(crate) fn below(&self, callers: &[CallId]) -> Option<&Titles> {
+        callers.last().and_then(|caller| self.0.get(caller))
+    }
+
+    /// The line of a step, indented below the call whose delegate makes it.
+    pub(crate) fn line(id: &CallId, step: &StepLine) -> String {
+        format!("{}{}", "  ".repeat(id.callers().len()), styled(step.line()).styled())
+    }
+
+    /// A call of a delegate that begins or ends, as a step. None for the end of one that has not begun.
+    pub(crate) fn step(
+        &mut self,
+        id: &CallId,
+        report: &CallReport,
+        tools: &[Arc<Tool>],
+        look: &Narrator,
+    ) -> Option<StepLine> {
+        let step = StepLine::delegated(report, self.of(&id.callers(), look), look.phrases.language);
+        match report.status {
+            CallStatus::Running => self.0.insert(id.clone(), look.titles.for_tools(tools)).is_none().then_some(step),
+            _ => self.0.remove(id).map(|_| step),
+        }
+    }
+}
+
 /// The running calls, so that the line of an end can name the call.
 #[derive(Default)]
-pub(crate) struct RunningCalls(BTreeMap<CallId, Arc<Value>>);
+pub(crate) struct RunningCalls {
+    calls: BTreeMap<CallId, Arc<Value>>,
+    delegates: DelegateTitles,
+}
 
 impl RunningCalls {
-    /// The line for a call that begins or ends (ASK-7): with its result or its error.
+    /// The line for a call that begins or ends (ASK-7): with its result or its error. Those of a delegate are indented
+    /// below its call.
     pub(crate) fn line(&mut self, event: &EventBody, look: &Narrator) -> Option<String> {
-        let (titles, language) = (&look.titles, look.phrases.language);
+        let language = look.phrases.language;
         match event {
             EventBody::CallBegan { id, call, consent, .. } => {
-                self.0.insert(id.clone(), Arc::clone(call));
-                let step = StepLine::began(call, *consent, titles, language);
-                (!step.is_quiet).then(|| styled(step.line()).styled())
+                self.calls.insert(id.clone(), Arc::clone(call));
+                let step = StepLine::began(call, *consent, self.delegates.of(&id.callers(), look), language);
+                (!step.is_quiet).then(|| DelegateTitles::line(id, &step))
             }
             EventBody::CallEnded { id, outcome } => {
-                let call = self.0.remove(id)?;
+                let call = self.calls.remove(id)?;
+                let titles = self.delegates.of(&id.callers(), look);
                 // A read shows in the agent's answer.
                 let is_done = matches!(outcome, Outcome::Value(_) | Outcome::Messages(_));
                 if is_done && titles.reads(call.tool_name()) {
                     return None;
                 }
-                let step = StepLine::ended(&call, outcome, titles, language);
-                Some(format!("  {}", styled(step.line()).styled()))
+                Some(format!("  {}", DelegateTitles::line(id, &StepLine::ended(&call, outcome, titles, language))))
+            }
+            EventBody::Delegated { id, report, tools } => {
+                let step = self.delegates.step(id, report, tools, look)?;
+                let reads = self.delegates.of(&id.callers(), look).reads(report.call.tool_name());
+                match report.status {
+                    CallStatus::Running => Some(DelegateTitles::line(id, &step)),
+                    CallStatus::Done if reads => None,
+                    _ => Some(format!("  {}", DelegateTitles::line(id, &step))),
+                }
             }
             _ => None,
         }

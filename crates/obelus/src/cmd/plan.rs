@@ -159,6 +159,9 @@ fn print_report(loaded: &Loaded, dry: Option<&Simulation>) {
         let call = warning.call.map(|call| format!(": call {call}")).unwrap_or_default();
         output::answer(&format!("{YELLOW}warning{YELLOW:#} {}{call}: {}", warning.rule, visible(&warning.text)));
     }
+    for note in loaded.notes() {
+        output::answer(&format!("{YELLOW}warning{YELLOW:#} {}", visible(&note)));
+    }
     let errors = loaded.errors();
     for error in &errors {
         output::answer(&format!("{RED}error{RED:#} {}", visible(error)));

@@ -82,6 +82,25 @@ fn a_consent_is_shown_before_it_counts_and_can_be_revoked() {
 }
 
 #[test]
+fn a_question_about_what_was_done_before_in_the_session_says_so() {
+    let (_folder, agent, store) = desk("again");
+    let say = |words: &str| obelus(&["run", &agent, "--say", words, "--session", "s", "--store", &store]).exits(3);
+    let at = |args: &[&str]| obelus(&[args, &["--store", &store]].concat()).exits(0);
+    let note = "the same was done before in this session, at 2";
+    let first = say("set 1");
+    assert!(!first.stderr.contains(note), "{}", first.stderr);
+    at(&["approve", "s:q1"]);
+    say("set 1 again").says(note);
+    at(&["inbox"]).prints(note);
+    at(&["inbox", "--lang", "ru"]).prints("то же самое уже сделано в этой сессии: 2");
+    let view = &at(&["inbox", "--json"]).json()[0]["view"];
+    assert!(view["calls"][0]["done_before"].as_str().is_some_and(|text| text.starts_with(note)), "{view}");
+    at(&["deny", "s:q2", "--reason", "no"]);
+    say("set 2");
+    assert!(!at(&["inbox"]).stdout.contains(note), "another deal");
+}
+
+#[test]
 fn a_deletion_gets_no_standing_consent() {
     let (_folder, agent, store) = desk("never");
     obelus(&["run", &agent, "--say", "drop 1", "--session", "s", "--store", &store]).exits(3);

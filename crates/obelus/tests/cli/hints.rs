@@ -166,6 +166,74 @@ fn a_check_notes_unknown_tools_parameters_and_wrong_literals_in_the_calls_of_a_p
 }
 
 #[test]
+fn a_check_notes_fields_in_the_filters_of_a_playbook_that_never_exist() {
+    let folder = Folder::new("hint-playbook-filters");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\n\
+        state: {schema: {type: object, properties: {order: {type: object}}}}\n";
+    let playbook = "find: {open: '.qestions[0]'}\nrules:\n\
+        - {user: 'pay (?<sum>\\d+)', when: '.m.smu != null and .found.opne == null', output: 1}\n\
+        - {when: '.state.order != null and .usr == \"x\"', output: 2}\n\
+        - {when: 'any(.plan[]; .tool == \"t\") or .kinds.state.ordr == 1', output: 3}\n\
+        - {when: '.m == null and (.texts | map(.text) | length > 1) and .kinds.input != null', output: 4}\n";
+    folder.file("desk/answers.yaml", playbook);
+    let file = folder.file("desk/agent.yaml", agent);
+    let ran = obelus(&["agents", "check", &file]).exits(0);
+    for says in [
+        "answers.yaml:1:14: the playbook: `find.open`: there is no field `.qestions`; did you mean `.questions`?",
+        "answers.yaml:3:35: rule 1: `when`: `.m.smu`: `user` has no group `smu`; did you mean `sum`?",
+        "answers.yaml:3:35: rule 1: `when`: `.found.opne`: there is no `opne` in `find`; did you mean `open`?",
+        "answers.yaml:4:10: rule 2: `when`: there is no field `.state`; did you mean `.kinds.state`?",
+        "answers.yaml:4:10: rule 2: `when`: there is no field `.usr`; did you mean `.user`?",
+        "answers.yaml:5:10: rule 3: `when`: †state.ordr: the schema of `state` has no `ordr`; did you mean `order`?",
+    ] {
+        assert!(ran.stdout.contains(says), "no {says} in {}", ran.stdout);
+    }
+    assert_eq!(ran.stdout.matches("note").count(), 6, "{}", ran.stdout);
+}
+
+#[test]
+fn a_check_notes_tools_without_an_effect_and_scopes_that_name_nothing() {
+    let folder = Folder::new("hint-effects");
+    let tools = |indent: &str| {
+        let all = [
+            "pay: {type: object, properties: {sum: {type: integer}, _outputPath: {const: †state.receipt}}}",
+            "muse: {type: object, _output: {type: string}}",
+            "mail: {type: object, x-effect: create, _scopes: [receipt, txt, state, †state.receipt]}",
+        ];
+        all.map(|tool| format!("{indent}{tool}\n")).concat()
+    };
+    let bound = "activities: {pay: {jq: '1'}, mail: {jq: '1'}}\n";
+    let agent = format!("name: desk\nmodel: playbook:answers.yaml\ntools:\n{}{bound}", tools("  "));
+    let rule = "- {answer: {calls: [{_tool: mail, _scopes: [stat]}], say: x}}\n";
+    folder.file("desk/answers.yaml", rule);
+    let file = folder.file("desk/agent.yaml", agent);
+    let unsaid = "TOOL-4: `pay` has no `x-effect`, so it counts as `update`: it runs only in the mode full, asks a person after \
+        untrusted data was read, and is not repeated after a crash; if it only reads, write `x-effect: read`, else one of \
+        create, update, delete, configure";
+    let ran = obelus(&["agents", "check", &file]).exits(0);
+    for says in [
+        &format!("agent.yaml:4:8: {unsaid}") as &str,
+        "agent.yaml:6:52: CALL-4: `mail`: `_scopes`: nothing here writes the kind `receipt`; did you mean †state.receipt?",
+        "agent.yaml:6:61: CALL-4: `mail`: `_scopes`: nothing here writes the kind `txt`; did you mean `text`?",
+        "answers.yaml:1:45: rule 1: `_scopes`: nothing here writes the kind `stat`; did you mean `state`?",
+    ] {
+        assert!(ran.stdout.contains(says), "no {says} in {}", ran.stdout);
+    }
+    assert_eq!(ran.stdout.matches("note").count(), 4, "{}", ran.stdout);
+    let plan =
+        "- type: plan\n  plan:\n  - {_tool: pay, sum: 1}\n  - {_tool: look, _scopes: [†state.reciept, †input.x]}\n";
+    let look = "    look: {type: object, x-effect: read, _scopes: {type: array}}\n";
+    let plan = folder.file("plan.yaml", format!("context:\n- type: tool\n  tool:\n{}{look}{plan}", tools("    ")));
+    let ran = obelus(&["plan", "check", &plan]).exits(0);
+    let stray = "nothing here writes †state.reciept; did you mean †state.receipt?";
+    ran.prints(&format!("warning {plan}:4:10: {unsaid}"))
+        .prints(&format!("plan.yaml:11:29: CALL-4: call 1: `_scopes`: {stray}"));
+    let warnings = obelus(&["plan", "check", &plan, "--json"]).exits(0).json()["warnings"].clone();
+    let row = warnings.as_array().and_then(|all| all.iter().find(|row| row["rule"] == "TOOL-4")).expect("a warning");
+    assert_eq!((&row["line"], &row["column"]), (&4.into(), &10.into()), "{warnings}");
+}
+
+#[test]
 fn a_forgotten_activity_is_answered_with_what_to_bind() {
     let folder = Folder::new("hint-no-activity");
     let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  lend: {type: object, x-effect: create}\n";

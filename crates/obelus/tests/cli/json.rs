@@ -265,3 +265,21 @@ fn doctor_says_how_to_install_what_the_operator_needs() {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
 }
+
+#[test]
+fn doctor_speaks_russian_to_a_russian_user() {
+    let mut doctor = command(&["doctor"]);
+    let ran = run(doctor.env("LANG", "ru_RU.UTF-8").env("PATH", "/nowhere").env("OBELUS_CHROMIUM", "/no/such"), b"");
+    let ran = ran.exits(0);
+    for words in [
+        "ок     obelus: версия ",
+        "нет    терминал: терминала нет: вопросы печатаются, и команда заканчивается с кодом 3",
+        "нет    node: в `PATH` нет `node`; нужно агенту `operator`. Установить: apt-get install",
+        "OBELUS_CHROMIUM указывает на /no/such, а это не программа",
+    ] {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
+    // Programs read the same names in every language.
+    let rows = document(&run(command(&["doctor", "--json", "--lang", "ru"]).env("PATH", "/nowhere"), b"").exits(0));
+    assert_eq!((&rows[1]["check"], &rows[1]["state"]), (&"terminal".into(), &"missing".into()));
+}

@@ -99,8 +99,14 @@ fn a_value_that_a_person_changed_is_not_told_as_proposed() {
     library.say("lend").exits(3);
     library.does(&["answer", "s:q1", "edit", "--params", r#"{"reader": "Bob"}"#]).exits(0);
     library.does(&["sessions", "show", "s", "--why", "state.loan"]).exits(0).prints("reader: Bob  changed by a person");
+    let edited = || {
+        let why = library.does(&["sessions", "show", "s", "--why", "state.loan", "--json"]).exits(0).json();
+        why["because"][0]["params"][0]["edited"].clone()
+    };
+    assert_eq!(edited(), true);
     library.say("lend").exits(3);
     library.does(&["approve", "s:q2"]).exits(0);
+    assert_eq!(edited(), serde_json::Value::Null);
     library.does(&["sessions", "show", "s", "--why", "state.loan"]).exits(0).prints("reader: Ann  as it was proposed");
 }
 

@@ -61,3 +61,44 @@ fn a_question_of_a_delegate_names_the_step_that_it_belongs_to() {
     at(&["sessions", "show", "s"]).prints("? Counts letters");
     at(&["sessions", "log", "s"]).prints("? Counts letters");
 }
+
+#[test]
+fn steps_of_a_delegate_are_shown_indented_below_its_call() {
+    let folder = Folder::new("saved-steps");
+    let store = folder.path("store");
+    let agent = "name: desk\nmode: full\nmodel: playbook:answers.yaml\ntools:\n  \
+        sum_up: {type: object, description: Sums a text up. At length, _delegate: summary.yaml, x-effect: create}\n\
+        activities: {count: {jq: '3'}, weigh: {exec: [sh, -c, 'exit 3']}}\n";
+    let summary = "schema: {type: integer}\ncontext:\n- type: tool\n  tool:\n    \
+        count: {type: object, x-title: {en: Counts letters, ru: Считает буквы}, x-effect: create}\n    \
+        weigh: {type: object, x-title: {en: Weighs it, ru: Взвешивает}, x-effect: read}\n";
+    let answers = "- {when: '.kinds.input != null and .kinds.state.n != null', output: '{{ kinds.state.n }}'}\n\
+        - {when: '.kinds.input != null', answer: {calls: [{_tool: count, _outputPath: †state.n}, \
+          {_tool: weigh, _outputPath: †state.m}]}}\n\
+        - {when: '.kinds.state.n != null', output: Done.}\n\
+        - answer: {calls: [{_tool: sum_up, _outputPath: †state.n}]}\n";
+    let agent = folder.file("desk/agent.yaml", agent);
+    folder.file("desk/summary.yaml", summary);
+    folder.file("desk/answers.yaml", answers);
+    let ran = obelus(&["run", &agent, "--say", "go", "--session", "s", "--store", &store]).exits(0);
+    // The calls of the delegate run at once, so that they end in any order.
+    let lines: Vec<&str> = ran.stderr.lines().filter(|line| !line.starts_with("asking")).collect();
+    assert_eq!(lines[0], "▸ Sums a text up", "{lines:?}");
+    for line in ["  ▸ Counts letters", "  ▸ Weighs it", "    ✓ Counts letters: done"] {
+        assert!(lines.contains(&line), "{line} in {lines:?}");
+    }
+    assert!(lines.iter().any(|line| line.starts_with("    ✗ Weighs it: failed")), "{lines:?}");
+    assert_eq!(lines.last(), Some(&"  ✓ Sums a text up: done"), "{lines:?}");
+    for command in ["log", "show"] {
+        let told = obelus(&["sessions", command, "s", "--store", &store, "--lang", "ru"]).exits(0).stdout;
+        let places =
+            ["  ▸ Sums a text up\n", "    ✓ Считает буквы: готово\n", "  ✓ Sums a text up: готово\n", "desk: Done."];
+        let places: Vec<usize> = places.iter().map(|part| told.find(part).expect(part)).collect();
+        assert!(places.is_sorted() && told.contains("    ✗ Взвешивает: не вышло"), "{told}");
+    }
+    let plan = "context:\n- type: tool\n  tool:\n    sum_up: {type: object, _delegate: summary.yaml, x-effect: read}\n\
+        - {type: plan, plan: [{_tool: sum_up, _outputPath: †state.n}]}\nmodel: playbook:answers.yaml\n\
+        activities: {count: {jq: '3'}, weigh: {jq: '1'}}\n";
+    let plan = folder.file("desk/plan.yaml", plan);
+    obelus(&["plan", "run", &plan]).exits(0).says("▸ sum up\n").says("\n  ▸ Counts letters\n").prints("✓ sum up: 3");
+}

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Inbox;
 use crate::policy::Reason;
+use crate::time::Time;
+
+/// How many effects that were done are remembered, so that a checkpoint does not grow with the age of its session.
+const MOST_DONE: usize = 100;
 
 /// The shared past of a session and its delegates. Effects are identified by tool and parameters.
 #[derive(Clone, Default)]
@@ -17,6 +21,8 @@ pub(in crate::session) struct SharedPast {
     pub(super) doubts: BTreeMap<String, u32>,
     /// Denied effects.
     pub(super) denied: BTreeMap<String, DeniedEffect>,
+    /// The latest effects that were done, and when: questions about the same ones tell people. Nothing else reads them.
+    pub(super) done: BTreeMap<Arc<str>, Time>,
 }
 
 /// An effect that a person denied.
@@ -70,6 +76,28 @@ impl Inbox {
         if self.past.happened.contains_key(effect) {
             self.past_mut().happened.remove(effect);
         }
+    }
+
+    /// Records that an effect was done.
+    pub(in crate::session) fn note_done(&mut self, effect: &str, at: Time) {
+        let done = &mut self.past_mut().done;
+        done.insert(effect.into(), at);
+        if done.len() > MOST_DONE
+            && let Some((oldest, _)) = done.iter().min_by_key(|(_, at)| **at)
+        {
+            let oldest = Arc::clone(oldest);
+            done.remove(&oldest);
+        }
+    }
+
+    /// When an effect was last done, if it is remembered.
+    pub(in crate::session) fn done_at(&self, effect: &str) -> Option<Time> {
+        self.past.done.get(effect).copied()
+    }
+
+    /// Whether any effect was done.
+    pub(in crate::session) fn has_done(&self) -> bool {
+        !self.past.done.is_empty()
     }
 
     /// Records for other sessions of the same past that a call of this one was denied.

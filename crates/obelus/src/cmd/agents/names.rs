@@ -3,11 +3,11 @@
 
 use std::path::Path as FilePath;
 
-use obelus_kernel::memory::Segment;
-use obelus_kernel::{Expr, Path, Tool, closest};
+use obelus_kernel::Tool;
 use obelus_runtime::{Agent, SessionSpec};
 use serde_json::Value;
 
+use super::super::tool_notes::{declared_outputs, hint, stray_reference};
 use super::oddities::Note;
 
 /// Programs whose first argument is a script.
@@ -29,57 +29,11 @@ pub(super) fn stray_names(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
 
 /// Output paths of a tool that are outside the schema of their kind.
 fn stray_outputs(tool: &Tool, agent: &Agent) -> Vec<Note> {
-    let field = &tool.schema["properties"]["_outputPath"];
-    let alternatives = field["enum"].as_array().into_iter().flatten();
-    let named = [&field["const"], &field["default"], &tool.schema["_outputPath"]].into_iter().chain(alternatives);
-    let stray = named.filter_map(Value::as_str).filter_map(|text| stray_reference(text, agent));
-    let place = if field.is_null() { "_outputPath" } else { "properties._outputPath" };
+    let stray = declared_outputs(tool).filter_map(|text| stray_reference(text, &agent.context));
+    let place =
+        if tool.schema["properties"]["_outputPath"].is_null() { "_outputPath" } else { "properties._outputPath" };
     let place = format!("tools.{}.{place}", tool.name);
     stray.map(|text| (place.clone(), format!("`{}`: `_outputPath`: {text}", tool.name))).collect()
-}
-
-/// The first path of an expression that is outside the schema of its kind, as a text.
-pub(super) fn stray_reference(text: &str, agent: &Agent) -> Option<String> {
-    let expr = Expr::parse(text).ok()?;
-    expr.refs().into_iter().find_map(|path| stray_path(path, agent))
-}
-
-fn stray_path(path: &Path, agent: &Agent) -> Option<String> {
-    let Some(view) = agent.context.view(&path.kind) else {
-        // A new kind needs no declaration, but a typing error looks the same.
-        let known = agent.context.views().map(|(kind, _)| kind).chain(["state", "input"]);
-        let near = closest(&path.kind, &known.collect::<Vec<_>>()).filter(|near| *near != &*path.kind)?;
-        return Some(format!("{path}: there is no kind `{}` yet; did you mean `{near}`?", path.kind));
-    };
-    let schema = view.schema(None)?;
-    let (unknown, known) = unknown_field(schema, &path.segments)?;
-    Some(format!("{path}: the schema of `{}` has no `{unknown}`{}", path.kind, hint(&unknown, &known)))
-}
-
-/// The first field of a path that a schema does not have, and the fields that it has there. What a schema leaves open
-/// is known.
-fn unknown_field(schema: &Value, segments: &[Segment]) -> Option<(String, Vec<String>)> {
-    let (first, rest) = segments.split_first()?;
-    if !schema["items"].is_null() {
-        return unknown_field(&schema["items"], rest);
-    }
-    let fields = schema["properties"].as_object()?;
-    let is_open = ["patternProperties", "$ref", "anyOf", "oneOf", "allOf"].iter().any(|key| !schema[*key].is_null());
-    let is_more = schema["additionalProperties"].is_object() || schema["additionalProperties"] == true;
-    match fields.get(&*first.key()) {
-        Some(inner) => unknown_field(inner, rest),
-        None if is_open || is_more => None,
-        None => Some((first.key().to_string(), fields.keys().cloned().collect())),
-    }
-}
-
-pub(super) fn hint(name: &str, known: &[String]) -> String {
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    match closest(name, &known) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None if known.is_empty() => String::new(),
-        None => format!("; there are: {}", known.join(", ")),
-    }
 }
 
 /// Parameters in the templates of a request that no tool with this activity has.
@@ -157,8 +111,6 @@ fn missing_script(binding: &Value, folder: &FilePath) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -167,21 +119,5 @@ mod tests {
         assert_eq!(names("a/{{ call.city }}/{% if call.x %}{{ call.x | default(1) }}{% endif %}"), ["city", "x"]);
         assert!(names("call.city {{ recall.city }} {{ call.y | default('') }} {{ m.call.z }}").is_empty());
         assert_eq!(groups_of(r"(?i)order (?<number>\d+) (?P<rest>.*)"), ["number", "rest"]);
-    }
-
-    #[test]
-    fn what_a_schema_leaves_open_is_known() {
-        let of = |schema: Value, path: &str| {
-            let path = Expr::parse(path).unwrap().refs()[0].clone();
-            unknown_field(&schema, &path.segments).map(|(unknown, _)| unknown)
-        };
-        let closed =
-            json!({"properties": {"order": {"properties": {"id": {}}}, "rows": {"items": {"properties": {"n": {}}}}}});
-        assert_eq!(of(closed.clone(), "†state.ordr"), Some("ordr".to_owned()));
-        assert_eq!(of(closed.clone(), "†state.order.name"), Some("name".to_owned()));
-        assert_eq!(of(closed.clone(), "†state.rows[0].n.deep"), None);
-        assert_eq!(of(closed, "†state.rows[0].m"), Some("m".to_owned()));
-        assert_eq!(of(json!({"properties": {}, "additionalProperties": true}), "†state.x"), None);
-        assert_eq!(of(json!({"type": "object"}), "†state.x"), None);
     }
 }

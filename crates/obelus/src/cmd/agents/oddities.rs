@@ -9,6 +9,7 @@ use obelus_runtime::{Agent, SessionSpec};
 use serde_json::Value;
 
 use super::super::delegates::delegate_faults;
+use super::super::tool_notes::tool_notes;
 use super::names::stray_names;
 
 /// A note: its place in the file as a dotted path, and its text.
@@ -65,6 +66,7 @@ pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
     let unread = spec.unread_in_delegates().into_iter();
     notes.extend(unread.map(|fault| (format!("tools.{}", fault.name), format!("DEL-1: {}", fault.text))));
     notes.extend(stray_names(agent, spec));
+    notes.extend(tool_notes(spec, None).into_iter().map(|note| (note.field.clone(), note.to_string())));
     notes
 }
 

@@ -4,13 +4,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use obelus_connect::model::{ModelSpec, open};
+use obelus_connect::model::{ModelSpec, Playbook, open};
+use obelus_kernel::jq::Filter;
 use obelus_kernel::{Call, CallFields as _, Tool, closest};
 use obelus_runtime::files::{Places, Problem, read_document};
 use obelus_runtime::{Agent, SessionSpec};
 use serde_json::{Map, Value};
 
-use super::names::{groups_of, hint, names_in_templates, stray_reference};
+use super::super::tool_notes::{hint, stray_reference, stray_scopes};
+use super::names::{groups_of, names_in_templates};
 use crate::input;
 
 /// All notes about the agent's playbook. One that cannot be used has errors instead.
@@ -18,13 +20,21 @@ pub(super) fn playbook_notes(agent: &Agent, spec: &SessionSpec) -> Vec<Problem> 
     let Some(mut book) = PlaybookCheck::of(agent, spec) else { return Vec::new() };
     let document = std::mem::take(&mut book.document);
     let (rules, prefix) = if document.is_array() { (&document, "") } else { (&document["rules"], "rules") };
+    let names_of = |find: &Value| find.as_object().map(|find| find.keys().cloned().collect()).unwrap_or_default();
+    let found: Vec<String> = names_of(&document["find"]);
+    book.label = "the playbook".to_owned();
+    let own = Value::Object(Map::from_iter([("find".to_owned(), document["find"].clone())]));
+    book.filters(&own, "", &found);
     for (index, rule) in rules.as_array().into_iter().flatten().enumerate() {
         let name = rule["name"].as_str().map(|name| format!(" ({name})")).unwrap_or_default();
         book.label = format!("rule {}{name}", index + 1);
         book.rule(rule, &format!("{prefix}[{index}]"));
+        let found = [found.clone(), names_of(&rule["find"])].concat();
+        book.filters(rule, &format!("{prefix}[{index}]."), &found);
     }
     book.label = "otherwise".to_owned();
     book.rule(&document["otherwise"], "otherwise");
+    book.filters(&document["otherwise"], "otherwise.", &found);
     book.notes
 }
 
@@ -76,16 +86,61 @@ impl<'a> PlaybookCheck<'a> {
                 self.note(&place, &format!("`m.{name}`: `user` has no group `{name}`{}", hint(&name, &groups)));
             }
             let fields = names_in_templates(text, &["kinds", "state"]).into_iter();
-            let paths = fields.filter_map(|name| stray_reference(&format!("†state.{name}"), self.agent));
+            let paths = fields.filter_map(|name| stray_reference(&format!("†state.{name}"), &self.agent.context));
             let reference = Some(text).filter(|text| text.starts_with('†'));
-            let reference = reference.and_then(|text| stray_reference(text, self.agent));
+            let reference = reference.and_then(|text| stray_reference(text, &self.agent.context));
             for stray in paths.chain(reference).collect::<Vec<_>>() {
                 self.note(&place, &stray);
             }
         }
     }
 
+    /// Notes about fields that the jq filters of a rule, or of the whole playbook, read and that never exist.
+    fn filters(&mut self, rule: &Value, place: &str, found: &[String]) {
+        let named = rule["find"].as_object().into_iter().flatten();
+        let finds = named.map(|(name, filter)| (format!("find.{name}"), filter));
+        let others = ["when", "calls_from"].map(|name| (name.to_owned(), &rule[name]));
+        let groups = groups_of(rule["user"].as_str().unwrap_or_default());
+        for (field, text) in finds.chain(others) {
+            let Some(filter) = text.as_str().and_then(|text| Filter::compile(text).ok()) else { continue };
+            for path in filter.paths() {
+                if let Some(text) = self.stray_field(&path, &groups, found) {
+                    self.note(&format!("{place}{field}"), &format!("`{field}`: {text}"));
+                }
+            }
+        }
+    }
+
+    /// Why a field that a filter reads never exists, if so.
+    fn stray_field(&self, path: &[String], groups: &[String], found: &[String]) -> Option<String> {
+        let (first, rest) = path.split_first()?;
+        let context = &self.agent.context;
+        match (first.as_str(), rest) {
+            ("kinds", [kind, fields @ ..]) => {
+                let path = std::iter::once(kind).chain(fields).map(String::as_str).collect::<Vec<_>>().join(".");
+                stray_reference(&format!("†{path}"), context)
+            }
+            ("m", [group, ..]) if !groups.contains(group) && group.parse::<usize>().is_err() => {
+                Some(format!("`.m.{group}`: `user` has no group `{group}`{}", hint(group, groups)))
+            }
+            ("found", [name, ..]) if !found.contains(name) => {
+                Some(format!("`.found.{name}`: there is no `{name}` in `find`{}", hint(name, found)))
+            }
+            _ if Playbook::variables().any(|known| known == first) => None,
+            _ if context.view(first).is_some() || ["state", "input"].contains(&first.as_str()) => {
+                Some(format!("there is no field `.{first}`; did you mean `.kinds.{first}`?"))
+            }
+            _ => {
+                let known: Vec<String> = Playbook::variables().map(|name| format!(".{name}")).collect();
+                Some(format!("there is no field `.{first}`{}", hint(&format!(".{first}"), &known)))
+            }
+        }
+    }
+
     fn call(&mut self, call: &Value, place: &str) {
+        for (index, text) in stray_scopes(call.get("_scopes"), None, &self.agent.context) {
+            self.note(&format!("{place}._scopes[{index}]"), &format!("`_scopes`: {text}"));
+        }
         let Some(name) = call.tool().filter(|name| !has_template(name)) else { return };
         let agent = self.agent;
         let Some(tool) = agent.context.tool(name) else {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::delegates::delegate_faults;
 use super::super::faults::{SpecProblem, at, place_of_tool, problems_of};
+use super::super::tool_notes::{stray_scopes, tool_notes};
 use crate::cli::PlanFile;
 use crate::input;
 
@@ -23,6 +24,8 @@ pub(super) struct Loaded {
     pub(super) check: Check,
     /// Errors outside of the plan.
     pub(super) problems: Vec<SpecProblem>,
+    /// Notes with their places in the file.
+    pub(super) notes: Vec<SpecProblem>,
     /// The index of the message with the plan.
     message: usize,
     places: Places,
@@ -48,7 +51,8 @@ impl Loaded {
         let is_plan = |message: &obelus_kernel::Message| matches!(message, obelus_kernel::Message::Plan(_));
         let message = spec.context.messages().iter().rposition(is_plan).unwrap_or_default();
         let problems = problems_of(&spec, None);
-        Ok(Self { name, check, problems, message, places: Places::of(&text), spec })
+        let notes = notes_on_tools(&check, &spec, message);
+        Ok(Self { name, check, problems, notes, message, places: Places::of(&text), spec })
     }
 
     /// Simulates the plan in a mode. Without bindings the executors of calls are unknown.
@@ -89,9 +93,21 @@ impl Loaded {
         problems.chain(faults).map(|(place, words)| format!("{}{}: {words}", self.name, at(place))).collect()
     }
 
+    /// The notes with their positions: `FILE:LINE:COLUMN: WORDS`.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        self.notes.iter().map(|note| format!("{}{}: {note}", self.name, at(self.places.find(&note.field))))
+    }
+
     /// The check as JSON, with positions, and the errors outside of the plan.
     pub(super) fn to_json(&self) -> Value {
         let mut document = self.check.to_json();
+        for note in &self.notes {
+            let mut row = json!({"rule": note.rule, "call": null, "message": note.text});
+            place_into(&mut row, self.places.find(&note.field));
+            if let Some(warnings) = document["warnings"].as_array_mut() {
+                warnings.push(row);
+            }
+        }
         let Some(errors) = document["errors"].as_array_mut() else { return document };
         for (row, fault) in errors.iter_mut().zip(&self.check.errors) {
             place_into(row, self.place(fault));
@@ -115,6 +131,22 @@ impl Loaded {
         let message = fault.call.map(|_| self.message);
         place_of(&self.places, &Fault { message, ..fault.clone() })
     }
+}
+
+/// Notes on the tools, and on scopes of the plan's calls that name nothing. `message` is the index of the message with
+/// the plan.
+fn notes_on_tools(check: &Check, spec: &SessionSpec, message: usize) -> Vec<SpecProblem> {
+    let written: Vec<_> = check.calls.iter().flat_map(Call::all_writes).cloned().collect();
+    let mut notes = tool_notes(spec, Some(&written));
+    for (index, call) in check.calls.iter().enumerate() {
+        let stray = stray_scopes(call.raw.get("_scopes"), Some(&written), &spec.context);
+        notes.extend(stray.into_iter().map(|(scope, text)| SpecProblem {
+            rule: Some("CALL-4"),
+            field: format!("context[{message}].plan[{index}]._scopes[{scope}]"),
+            text: format!("call {index}: `_scopes`: {text}"),
+        }));
+    }
+    notes
 }
 
 /// Sets the input of a request: JSON, or `@FILE`.

@@ -36,7 +36,7 @@ impl ShowOptions {
             // Programs that read the output must also learn that edits were refused.
             (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
             (true, _) => {}
-            (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. }) => {
+            (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. } | EventBody::Delegated { .. }) => {
                 begun.line(event, look).iter().for_each(|line| output::note(line));
             }
             (false, event) => show(event, look, elsewhere, self.store.as_deref()),

@@ -13,7 +13,7 @@ use obelus_runtime::people::{StepLine, Titles, how_it_ended};
 use serde_json::{Value, json};
 
 use super::super::chat::styled;
-use super::super::people::{Narrator, by_in_words};
+use super::super::people::{DelegateTitles, Narrator, by_in_words};
 use crate::language::{Language, fill};
 use crate::output::{BOLD, DIM, YELLOW, visible};
 
@@ -27,6 +27,8 @@ pub(super) struct EventTexts<'a> {
     calls: BTreeMap<CallId, Arc<Value>>,
     /// The places of calls that are already listed as begun or not begun. A reply lists them again.
     told: BTreeSet<(u32, u32)>,
+    /// The delegates at work.
+    delegates: DelegateTitles,
     /// The calls in doubt, by question.
     doubts: BTreeMap<QuestionId, Arc<Value>>,
 }
@@ -42,6 +44,7 @@ impl<'a> EventTexts<'a> {
             agent: visible(agent),
             calls: BTreeMap::new(),
             told: BTreeSet::new(),
+            delegates: DelegateTitles::default(),
             doubts: BTreeMap::new(),
         }
     }
@@ -59,6 +62,11 @@ impl<'a> EventTexts<'a> {
                 None
             }
             EventBody::CallEnded { id, outcome } => Some(self.ended(id, outcome)),
+            EventBody::Delegated { id, report, tools } => {
+                self.told.extend(id.place());
+                let step = self.delegates.step(id, report, tools, self.look)?;
+                Some(format!("  {}", DelegateTitles::line(id, &step)))
+            }
             EventBody::QuestionAsked { question } => Some(self.asked(question)),
             EventBody::QuestionDecided { question, decision, by } => {
                 let by = by_in_words(by, self.look.phrases);
@@ -92,8 +100,9 @@ impl<'a> EventTexts<'a> {
     fn ended(&self, id: &CallId, outcome: &Outcome) -> String {
         let named = json!({"_tool": id.to_string()});
         let call = self.calls.get(id).map_or(&named, |call| &**call);
-        let step = StepLine::ended(call, outcome, &self.look.titles, self.look.phrases.language);
-        format!("  {}", styled(step.line()).styled())
+        let step =
+            StepLine::ended(call, outcome, self.delegates.of(&id.callers(), self.look), self.look.phrases.language);
+        format!("  {}", DelegateTitles::line(id, &step))
     }
 
     /// A question. One about an effect in doubt is no request for an approval.
@@ -101,7 +110,9 @@ impl<'a> EventTexts<'a> {
         let words = &self.look.phrases.story;
         let call = question.calls.first().map(|asked| &asked.call);
         // A delegate has tools of its own.
-        let titles = Titles::of(self.session.context_of(&question.id), self.look.phrases.code);
+        let callers = question.id.callers();
+        let titles = || Titles::of(self.session.context_of(&question.id), self.look.phrases.code);
+        let titles = self.delegates.below(&callers).cloned().unwrap_or_else(titles);
         let what = call.map(|call| self.name(call, &titles));
         let mut what = what.or_else(|| question.description.lines().next().map(visible)).unwrap_or_default();
         if let (About::InDoubt, Some(call)) = (question.about, call) {
@@ -109,7 +120,8 @@ impl<'a> EventTexts<'a> {
             self.doubts.insert(question.id.clone(), Arc::clone(call));
         }
         let asked = fill(words.asked, &[&question.id.to_string()]);
-        format!("  {YELLOW}?{YELLOW:#} {what} {DIM}({asked}){DIM:#}")
+        let indent = "  ".repeat(callers.len() + 1);
+        format!("{indent}{YELLOW}?{YELLOW:#} {what} {DIM}({asked}){DIM:#}")
     }
 
     /// The end of a call in doubt of which a person says that it happened. It has no event of its own.
