@@ -6,29 +6,26 @@ pub(crate) mod peers;
 pub(crate) mod script;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
 
 use obelus_connect::model::{PromptMeter, PromptOptions, SentChars, render};
 use obelus_kernel::Time;
-use obelus_kernel::session::{Decision, Input, Question, RequestId, Session, Settings, Start, Task, TurnEnd};
+use obelus_kernel::session::{Answer, Decision, Input, Outcome, Prompt, Question, Reply, Session, Settings, TurnEnd};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::people::render_report;
-use obelus_runtime::{Agent, Language, ObservationSlot};
+use obelus_runtime::{Agent, EventBody, Language, SessionSpec, Work};
 use serde_json::{Value, json};
 
 use crate::case::Case;
+use crate::session::{CaseSession, StartedWork};
 pub(crate) use expect::same_method;
 use peers::{Called, Peers};
 use script::TurnScript;
 
 /// A conversation in progress.
 pub(crate) struct Conversation<P> {
-    session: Session,
-    now: Time,
+    session: CaseSession,
     pub(crate) peers: P,
-    /// The latest observation, which the model is shown.
-    slot: ObservationSlot,
     meter: PromptMeter,
     observed: TurnRecord,
     all_calls: Vec<Value>,
@@ -58,19 +55,15 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
 impl<P: Peers> Conversation<P> {
     /// Prepares a conversation; no turn is played yet.
     pub(crate) fn new(case: &Case<'_>, agent: Agent, mut settings: Settings, peers: P) -> Result<Self, String> {
-        settings.activities = agent.activities.keys().cloned().collect();
         // Cases do not script the reads that only show a person the values before a change.
         settings.before = false;
-        let mut session = Session::new("conversation", agent.context, agent.schema, Arc::new(settings))
-            .map_err(|fault| fault.to_string())?;
-        if let Some(steps) = agent.steps {
-            session = session.with_steps(steps);
-        }
+        let Agent { context, schema, steps, activities, .. } = agent;
+        let spec = SessionSpec { context, schema, settings, steps, ..SessionSpec::default() };
+        let first = case.get("turns")?[0]["now"].as_str().and_then(Time::parse);
+        let session = CaseSession::open(spec, activities.keys().cloned(), first.unwrap_or_default())?;
         let mut conversation = Self {
             session,
-            now: Time::default(),
             peers,
-            slot: ObservationSlot::default(),
             meter: PromptMeter::default(),
             observed: TurnRecord::default(),
             all_calls: Vec::new(),
@@ -79,8 +72,6 @@ impl<P: Peers> Conversation<P> {
         };
         let state = case.get("state")?;
         if !state.is_null() {
-            let first = case.get("turns")?[0]["now"].as_str().and_then(Time::parse);
-            conversation.now = first.unwrap_or_default();
             conversation.handle(Input::State { state, by: "the case".to_owned(), is_whole: false });
         }
         Ok(conversation)
@@ -100,7 +91,7 @@ impl<P: Peers> Conversation<P> {
 
     /// The end, questions and calls of the whole conversation.
     pub(crate) fn observed(&self) -> Value {
-        let open = self.session.questions().into_iter().filter(Question::is_open);
+        let open = self.session.inspect(Session::questions).into_iter().filter(Question::is_open);
         let waiting: Vec<Value> =
             open.flat_map(|question| question.calls.into_iter().map(|asked| (*asked.call).clone())).collect();
         json!({"ends": self.ends(), "questions": self.questions, "calls": self.all_calls, "waiting": waiting})
@@ -113,11 +104,15 @@ impl<P: Peers> Conversation<P> {
 
     /// Plays one turn and returns the differences from its expectation.
     fn play(&mut self, turn: &Value) -> Result<Vec<String>, String> {
-        self.now =
+        let now =
             turn["now"].as_str().and_then(Time::parse).ok_or("a turn needs a `now` such as 2024-05-01T10:00:00Z")?;
+        // Read before the time changes, because then the host may end these questions at any moment.
+        let due = self.session.inspect(Session::timeout);
+        self.session.set_time(now);
         self.peers.begin(turn);
         self.observed = TurnRecord::default();
-        if self.session.timeout().is_some_and(|due| due <= self.now) {
+        // What follows from the end of questions comes before the turn.
+        if due.is_some_and(|due| due <= now) {
             self.handle(Input::Tick);
         }
         match (turn["user"].as_str(), &turn["answer"]) {
@@ -135,9 +130,10 @@ impl<P: Peers> Conversation<P> {
         let Some((verb, key)) = answer.as_object().into_iter().flatten().next() else {
             return self.fail("a turn needs `user` or `answer`");
         };
-        let Some((question, index)) = key.as_str().and_then(|key| self.session.confirmation(key)) else {
-            return self
-                .fail(format!("there is no confirmation {key} among {}", self.session.state()["confirmations"]));
+        let wanted = key.as_str().unwrap_or_default().to_owned();
+        let Some((question, index)) = self.session.inspect(move |session| session.confirmation(&wanted)) else {
+            let state = self.session.inspect(Session::state);
+            return self.fail(format!("there is no confirmation {key} among {}", state["confirmations"]));
         };
         let decision = match verb.as_str() {
             "approve" => Decision::Approve { only: Some(vec![index]) },
@@ -153,45 +149,53 @@ impl<P: Peers> Conversation<P> {
 
     /// How the last turn ended. A refused answer does not change it.
     fn ends(&self) -> &'static str {
-        self.session.reply().map_or("never", |reply| ends(reply.ends))
+        self.session.inspect(Session::reply).map_or("never", |reply| ends(reply.ends))
     }
 
     fn fail(&mut self, why: impl Into<String>) {
         self.problems.push(why.into());
     }
 
+    /// Gives the session an input, and completes all work in the order of its start.
     fn handle(&mut self, input: Input) {
-        if let Err(refused) = self.session.handle(self.now, input) {
+        if let Err(refused) = self.session.tell(input) {
             self.observed.words.push(refused.to_string());
         }
-        while let Some(task) = self.session.poll() {
-            match task {
-                Task::AskModel { id } => self.ask_model(&id),
-                Task::Call(start) => self.call(*start),
-                Task::Say(words) => self.observed.words.push(words),
-                Task::Ask { .. } => self.questions += 1,
-                Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
-                Task::Rest(reply) => {
-                    let language = self.language();
-                    self.observed.words.push(render_report(&self.session, &reply, language));
+        let mut pending = VecDeque::new();
+        loop {
+            self.note_events();
+            pending.extend(self.session.take_started());
+            match pending.pop_front() {
+                None => return,
+                Some(StartedWork::Request { prompt, result }) => {
+                    let answer = self.ask_model(*prompt);
+                    self.session.complete(result, answer);
                 }
-                Task::Load { id, path } => {
-                    let request = Err(format!("no file `{path}` in a vector"));
-                    self.handle(Input::Loaded { id, request });
+                Some(StartedWork::Call { work, result, .. }) => {
+                    let outcome = self.call(&work);
+                    self.session.complete(result, outcome);
                 }
             }
         }
     }
 
-    fn language(&self) -> Language {
-        let words = self.session.context().last_user_text().map(|text| text.text.as_str()).unwrap_or_default();
-        Language::of(words)
+    /// Records what the user was told and asked.
+    fn note_events(&mut self) {
+        while let Some(event) = self.session.next_event() {
+            match &event.body {
+                EventBody::AgentSaid { text } => self.observed.words.push(text.clone()),
+                EventBody::QuestionAsked { .. } => self.questions += 1,
+                EventBody::Rested { reply } => {
+                    let reply = reply.clone();
+                    let report = self.session.inspect(move |session| report(session, &reply));
+                    self.observed.words.push(report);
+                }
+                _ => {}
+            }
+        }
     }
 
-    fn ask_model(&mut self, id: &RequestId) {
-        let Some(mut prompt) = self.session.prompt(id) else { return };
-        prompt.observation = self.slot.latest().filter(|latest| self.session.shows_observation(id, &latest.digest));
-        self.slot.fill(&mut prompt);
+    fn ask_model(&mut self, prompt: Prompt) -> Answer {
         match render(&prompt, &PromptOptions::default()) {
             Ok(messages) => {
                 self.meter.count(&messages);
@@ -203,20 +207,22 @@ impl<P: Peers> Conversation<P> {
             }
             Err(error) => self.fail(error.to_string()),
         }
-        let answer = self.peers.answer(prompt, &mut self.problems);
-        self.handle(Input::Answer { id: id.clone(), answer });
+        self.peers.answer(prompt, &mut self.problems)
     }
 
-    fn call(&mut self, start: Start) {
-        let called = Called::new(&start);
-        self.all_calls.push((*start.call).clone());
-        let mut outcome = self.peers.outcome(&called, &mut self.problems);
-        if start.tool.keeps_digest {
-            outcome = self.slot.extract_observation(&start.tool, outcome);
-        }
+    fn call(&mut self, work: &Work) -> Outcome {
+        let called = Called::new(work);
+        self.all_calls.push((*work.call).clone());
+        let outcome = self.peers.outcome(&called, &mut self.problems);
         self.observed.calls.push(called);
-        self.handle(Input::Ended { id: start.id, outcome });
+        outcome
     }
+}
+
+/// The report of a turn, in the language of the user's last message.
+fn report(session: &Session, reply: &Reply) -> String {
+    let words = session.context().last_user_text().map(|text| text.text.as_str()).unwrap_or_default();
+    render_report(session, reply, Language::of(words))
 }
 
 /// A bundled agent. It is cached, because many cases use the same one.
@@ -247,7 +253,8 @@ pub(crate) fn with_settings(own: Settings, given: &Value) -> Result<Settings, St
     crate::run::with_after_reading(settings, given.get("after_reading"))
 }
 
-fn ends(ends: TurnEnd) -> &'static str {
+/// The name of an end in expectations.
+pub(crate) fn ends(ends: TurnEnd) -> &'static str {
     match ends {
         TurnEnd::Output => "output",
         TurnEnd::Waiting => "waiting",

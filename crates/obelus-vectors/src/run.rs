@@ -6,18 +6,23 @@ mod script;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use obelus_kernel::Context;
 use obelus_kernel::session::{
-    About, CallReport, Decision, Input, Mode, QuestionId, Reply, RequestId, Session, Settings, Task, TurnEnd,
+    About, CallReport, Decision, Input, Mode, Question, QuestionId, Reply, Session, Settings,
 };
+use obelus_kernel::{Context, Time};
+use obelus_runtime::{EventBody, SessionSpec};
 use serde_json::{Value, json};
 
 use crate::case::Case;
+use crate::session::{CaseSession, StartedWork};
 use script::{ScriptedActivities, contains};
+
+/// A fixed time, because these cases do not depend on it.
+const NOW: Time = Time(1_768_467_600_000);
 
 /// A run in progress and its record.
 pub(crate) struct CaseRun {
-    pub(crate) session: Session,
+    session: CaseSession,
     activities: ScriptedActivities,
     solutions: std::vec::IntoIter<Value>,
     requests: u64,
@@ -41,27 +46,44 @@ struct ReceivedCall {
 }
 
 struct PendingWork {
-    what: PendingKind,
+    work: StartedWork,
     takes: u64,
     began: u64,
+    /// The index of the received call; none for a request.
+    received: Option<usize>,
 }
 
-enum PendingKind {
-    Call { start: Box<obelus_kernel::session::Start>, received: usize },
-    Request(RequestId),
+/// The session at the end of a run.
+struct FinalSession {
+    context: Context,
+    calls: Vec<CallReport>,
+    /// The calls that wait for a person.
+    waiting: Vec<Value>,
+}
+
+impl FinalSession {
+    fn of(session: &Session) -> Self {
+        let open = open_questions(session).into_iter().filter(|question| question.about == About::Call);
+        let waiting = open.flat_map(|question| question.calls.into_iter().filter(|call| call.decided.is_none()));
+        let waiting = waiting.map(|call| (*call.call).clone()).collect();
+        Self { context: session.context().clone(), calls: session.calls(), waiting }
+    }
+}
+
+fn open_questions(session: &Session) -> Vec<Question> {
+    session.questions().into_iter().filter(Question::is_open).collect()
 }
 
 pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
     let request = case.get("request")?;
     let context = Context::from_value(request["context"].clone()).map_err(|fault| fault.to_string())?;
-    let mut settings: Settings = match case.get("settings")? {
+    let settings: Settings = match case.get("settings")? {
         Value::Null => Settings { mode: Mode::Full, before: false, ..Settings::default() },
         given => settings(given)?,
     };
     let activities = ScriptedActivities::new(case.get("activities")?);
-    settings.activities = activities.names();
-    let schema = request.get("schema").cloned();
-    let session = Session::new("case", context, schema, Arc::new(settings)).map_err(|fault| fault.to_string())?;
+    let spec = SessionSpec { context, schema: request.get("schema").cloned(), settings, ..SessionSpec::default() };
+    let session = CaseSession::open(spec, activities.names(), NOW)?;
     let solutions = case.get("solutions")?.as_array().cloned().unwrap_or_default().into_iter();
     let mut run = CaseRun {
         session,
@@ -85,11 +107,12 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
         }
         run.play();
     }
+    let end = run.session.inspect(FinalSession::of);
     let why = match run.problems.take() {
         Some(problems) => vec![problems],
-        None => expect::differences(&run, &case.get("expect")?),
+        None => expect::differences(&run, &end, &case.get("expect")?),
     };
-    Ok((why, run.observed()))
+    Ok((why, run.observed(&end)))
 }
 
 /// Reads the settings of a case. Settings that this version does not know are ignored.
@@ -120,44 +143,36 @@ pub(crate) fn with_after_reading(mut settings: Settings, given: Option<&Value>) 
 
 impl CaseRun {
     fn handle(&mut self, input: Input) {
-        // A fixed time, because these cases do not depend on it.
-        let now = obelus_kernel::Time(1_768_467_600_000);
-        if let Err(refused) = self.session.handle(now, input) {
+        if let Err(refused) = self.session.tell(input) {
             self.problems.get_or_insert(refused.to_string());
         }
-        while let Some(task) = self.session.poll() {
-            self.perform(task);
-        }
+        self.note_news();
     }
 
-    fn perform(&mut self, task: Task) {
-        match task {
-            Task::AskModel { id } => {
-                self.requests += 1;
-                self.pending.push(PendingWork { what: PendingKind::Request(id), takes: 0, began: self.completions });
+    /// Records what the session has started, asked and replied.
+    fn note_news(&mut self) {
+        for work in self.session.take_started() {
+            let (takes, received) = match &work {
+                StartedWork::Request { .. } => {
+                    self.requests += 1;
+                    (0, None)
+                }
+                StartedWork::Call { activity, work, .. } => {
+                    self.moment += 1;
+                    self.received.push(ReceivedCall { call: Arc::clone(&work.call), began: self.moment, ended: None });
+                    (self.activities.takes(activity), Some(self.received.len() - 1))
+                }
+            };
+            self.pending.push(PendingWork { work, takes, began: self.completions, received });
+        }
+        while let Some(event) = self.session.next_event() {
+            match &event.body {
+                EventBody::QuestionAsked { question } if question.about == About::Call => {
+                    self.asked.insert(question.calls.iter().map(|call| call.hash.clone()).collect());
+                }
+                EventBody::Rested { reply } => self.reply = Some(reply.clone()),
+                _ => {}
             }
-            Task::Call(start) => {
-                self.moment += 1;
-                let received = self.received.len();
-                self.received.push(ReceivedCall { call: start.call.clone(), began: self.moment, ended: None });
-                let takes = self.activities.takes(start.activity());
-                self.pending.push(PendingWork {
-                    what: PendingKind::Call { start, received },
-                    takes,
-                    began: self.completions,
-                });
-            }
-            Task::Load { id, path } => {
-                let request = Err(format!("no file `{path}` in a vector"));
-                self.handle(Input::Loaded { id, request });
-            }
-            Task::Ask { id } => {
-                let question = self.session.question(&id).filter(|question| question.about == About::Call);
-                self.asked
-                    .extend(question.map(|question| question.calls.iter().map(|call| call.hash.clone()).collect()));
-            }
-            Task::Rest(reply) => self.reply = Some(reply),
-            Task::Say(_) | Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
         }
     }
 
@@ -166,32 +181,33 @@ impl CaseRun {
         while !self.pending.is_empty() && self.problems.is_none() {
             let free = |pending: &PendingWork| self.completions - pending.began >= pending.takes;
             let next = self.pending.iter().position(free).unwrap_or(0);
-            let PendingWork { what, .. } = self.pending.remove(next);
+            let PendingWork { work, received, .. } = self.pending.remove(next);
             self.completions += 1;
-            match what {
-                PendingKind::Request(id) => match self.solutions.next() {
-                    Some(solution) => self.handle(Input::Answer { id, answer: script::answer(solution) }),
+            match work {
+                StartedWork::Request { result, .. } => match self.solutions.next() {
+                    Some(solution) => self.session.complete(result, script::answer(solution)),
                     None => self.problems = Some("the model was asked more often than there are solutions".to_owned()),
                 },
-                PendingKind::Call { start, received } => {
+                StartedWork::Call { activity, work, result } => {
                     self.moment += 1;
-                    self.received[received].ended = Some(self.moment);
-                    let outcome = self.activities.run(&start);
-                    self.handle(Input::Ended { id: start.id, outcome });
+                    if let Some(received) = received {
+                        self.received[received].ended = Some(self.moment);
+                    }
+                    self.session.complete(result, self.activities.run(&activity, &work));
                 }
             }
+            self.note_news();
         }
     }
 
     /// Applies a decision; false if no open question fits it.
     fn decide(&mut self, decision: &Value) -> bool {
         if let Some(text) = decision["user"].as_str() {
-            self.history.extend(self.session.calls());
+            self.history.extend(self.session.inspect(Session::calls));
             self.handle(Input::User { text: text.to_owned() });
             return true;
         }
-        let open: Vec<_> =
-            self.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).collect();
+        let open = self.session.inspect(open_questions);
         let about_plan = match decision["edit_plan"].as_object() {
             Some(changes) => Some(Decision::Edit { params: changes.clone() }),
             None => (decision["approve_plan"] == true).then_some(Decision::Approve { only: None }),
@@ -235,29 +251,15 @@ impl CaseRun {
     }
 
     fn ends(&self) -> &'static str {
-        match self.reply.as_ref().map(|reply| reply.ends) {
-            Some(TurnEnd::Output) => "output",
-            Some(TurnEnd::Waiting) => "waiting",
-            Some(TurnEnd::Degraded) => "degraded",
-            Some(TurnEnd::Limit) => "limit",
-            Some(TurnEnd::Stopped) => "stopped",
-            None => "never",
-        }
+        self.reply.as_ref().map_or("never", |reply| crate::conversation::ends(reply.ends))
     }
 
-    fn waiting(&self) -> Vec<Value> {
-        let open =
-            self.session.questions().into_iter().filter(|question| question.is_open() && question.about == About::Call);
-        let calls = open.flat_map(|question| question.calls.into_iter().filter(|call| call.decided.is_none()));
-        calls.map(|call| (*call.call).clone()).collect()
-    }
-
-    fn observed(&self) -> Value {
+    fn observed(&self, end: &FinalSession) -> Value {
         json!({
             "ends": self.ends(),
             "questions": self.asked.len(),
             "calls": self.received.iter().map(|received| (*received.call).clone()).collect::<Vec<_>>(),
-            "waiting": self.waiting(),
+            "waiting": end.waiting,
         })
     }
 }

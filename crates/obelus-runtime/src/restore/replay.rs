@@ -37,7 +37,8 @@ pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<InputEff
     let before = session.context().length();
     session.handle(at, input)?;
     let tasks: Vec<Task> = std::iter::from_fn(|| session.poll()).collect();
-    let appended = session.context().length() - before;
+    // A further message to a one-off request removes all but the texts: then every message counts.
+    let appended = session.context().length().checked_sub(before).unwrap_or(usize::MAX);
     let digest = digest_of(&tasks, session.context(), appended);
     Ok(InputEffects { tasks, digest })
 }

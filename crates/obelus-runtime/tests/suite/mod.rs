@@ -71,6 +71,7 @@ cases! {
     an_activity_that_panics_is_an_error_of_its_call;
     a_detached_call_does_not_delay_the_turn_and_ends_later;
     a_message_is_answered_after_the_calls_of_the_model;
+    a_further_message_begins_a_one_off_request_anew;
     a_stop_ends_the_turn_after_running_calls_have_ended;
     a_stopped_turn_ends_its_running_calls;
     a_question_expires_by_itself;

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use obelus_kernel::Context;
 use obelus_kernel::session::{Answer, CallError, Outcome, Prompt, Solution, TurnEnd};
 use obelus_runtime::{
-    Activities, Activity, ActivityFuture, AnswerFuture, Connections, EventBody, Host, Model, SessionHandle, Work,
+    Activities, Activity, ActivityFuture, AnswerFuture, Connections, EventBody, Host, Model, SessionHandle,
+    SessionSpec, Work,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::World;
-use crate::common::{counting, read, run_plan, say, spec, tool};
+use crate::common::{counting, read, run_plan, say, snapshot, spec, tool};
 
 /// A session with a plan, and its host.
 async fn open(world: &dyn World, tools: Value, plan: Value, activities: Activities) -> (Host, SessionHandle) {
@@ -174,4 +176,21 @@ pub(crate) async fn a_message_is_answered_after_the_calls_of_the_model(world: &d
         assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("done")));
         assert_eq!((read(&handle, "†state.b").await, calls.load(Ordering::SeqCst)), (Some(json!(result)), count));
     }
+}
+
+pub(crate) async fn a_further_message_begins_a_one_off_request_anew(world: &dyn World) {
+    let host = world.host(Connections::new(counting(&Arc::default())).with_model(Clerk));
+    let one_off = SessionSpec {
+        context: Context::from_value(json!([{"type": "tool", "tool": {"step": tool("create")}}])).unwrap(),
+        ..spec(json!({}), json!([]))
+    };
+    let id = world.id("s");
+    let handle = host.create(&id, one_off).await.unwrap();
+    for (words, result) in [("10", 12), ("70", 72)] {
+        assert_eq!(say(&handle, words).await.ends, TurnEnd::Output);
+        assert_eq!(read(&handle, "†state.b").await, Some(json!(result)));
+    }
+    let before = snapshot(&handle).await;
+    host.passivate(&id).await;
+    assert_eq!(snapshot(&host.open(&id).await.unwrap()).await, before);
 }

@@ -1,6 +1,7 @@
 //! Compares a turn with its expectation.
 
 use obelus_connect::model::SentChars;
+use obelus_kernel::session::Session;
 use serde_json::Value;
 
 use super::Conversation;
@@ -11,7 +12,7 @@ pub(super) fn differences<P: Peers>(conversation: &Conversation<P>, expect: &Val
     let mut why = Vec::new();
     for (name, expected) in expect.as_object().into_iter().flatten() {
         let difference = match name.as_str() {
-            "state" => differs("state", &conversation.session.state(), expected),
+            "state" => differs("state", &conversation.session.inspect(Session::state), expected),
             "calls" => calls(conversation, expected),
             "reply" => parts("reply", &conversation.observed.words.join("\n"), expected),
             "prompt" => match &conversation.observed.prompt {

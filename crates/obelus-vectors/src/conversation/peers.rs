@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use obelus_kernel::Effect;
-use obelus_kernel::session::{Answer, CallError, Outcome, Prompt, Start};
+use obelus_kernel::session::{Answer, CallError, Outcome, Prompt};
+use obelus_runtime::Work;
 use serde_json::Value;
 
 /// Answers requests to the model and calls to the portal. Deviations from the case are added to `problems`.
@@ -33,11 +34,11 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    pub(crate) fn new(start: &Start) -> Self {
+    pub(crate) fn new(work: &Work) -> Self {
         // A tool may call a method with another name than its own.
-        let named = start.tool.schema.get("x-bitrix24").and_then(|said| said.get("method")?.as_str());
-        let method = named.unwrap_or(&start.tool.name).to_owned();
-        Self { method, call: Arc::clone(&start.call), is_read: start.tool.effect == Effect::Read }
+        let named = work.tool.schema.get("x-bitrix24").and_then(|said| said.get("method")?.as_str());
+        let method = named.unwrap_or(&work.tool.name).to_owned();
+        Self { method, call: Arc::clone(&work.call), is_read: work.tool.effect == Effect::Read }
     }
 
     /// Whether a scripted answer is for this method.

@@ -3,30 +3,30 @@
 use obelus_kernel::{Expr, Message, Path};
 use serde_json::Value;
 
-use super::CaseRun;
 use super::script::contains;
+use super::{CaseRun, FinalSession};
 
-pub(super) fn differences(run: &CaseRun, expect: &Value) -> Vec<String> {
+pub(super) fn differences(run: &CaseRun, end: &FinalSession, expect: &Value) -> Vec<String> {
     let Value::Object(fields) = expect else { return vec!["`expect` is not an object".to_owned()] };
     let mut why = Vec::new();
     for (name, expected) in fields {
         let difference = match name.as_str() {
             "output" => output(run, expected),
-            "state" => state(run, None, expected),
+            "state" => state(end, None, expected),
             "instances" => {
                 let each = expected.as_object().into_iter().flatten();
-                each.filter_map(|(instance, value)| state(run, Some(instance), value)).next()
+                each.filter_map(|(instance, value)| state(end, Some(instance), value)).next()
             }
-            "absent" => absent(run, expected),
+            "absent" => absent(end, expected),
             "calls" => {
                 let received: Vec<Value> = run.received.iter().map(|received| (*received.call).clone()).collect();
                 one_to_one("calls", &received, expected, contains)
             }
-            "waiting" => one_to_one("waiting", &run.waiting(), expected, contains),
-            "errors" => one_to_one("errors", &errors(run), expected, error_fits),
+            "waiting" => one_to_one("waiting", &end.waiting, expected, contains),
+            "errors" => one_to_one("errors", &errors(end), expected, error_fits),
             "never" => never(run, expected),
             "order" => order(run, expected),
-            "status" => status(run, expected),
+            "status" => status(run, end, expected),
             "requests" => differs("requests", &run.requests.into(), expected),
             "questions" => differs("questions", &run.asked.len().into(), expected),
             "ends" => differs("ends", &run.ends().into(), expected),
@@ -46,8 +46,8 @@ fn output(run: &CaseRun, expected: &Value) -> Option<String> {
     differs("output", &found, expected)
 }
 
-fn state(run: &CaseRun, instance: Option<&String>, expected: &Value) -> Option<String> {
-    let found = run.session.context().read(&Path::root("state"), instance.map(String::as_str));
+fn state(end: &FinalSession, instance: Option<&String>, expected: &Value) -> Option<String> {
+    let found = end.context.read(&Path::root("state"), instance.map(String::as_str));
     match found {
         Some(found) if *found == *expected => None,
         Some(found) => Some(format!("state of {instance:?}: {found} instead of {expected}")),
@@ -55,16 +55,16 @@ fn state(run: &CaseRun, instance: Option<&String>, expected: &Value) -> Option<S
     }
 }
 
-fn absent(run: &CaseRun, expected: &Value) -> Option<String> {
+fn absent(end: &FinalSession, expected: &Value) -> Option<String> {
     expected.as_array()?.iter().filter_map(Value::as_str).find_map(|text| {
         let expr = Expr::parse(text).ok()?;
-        let value = run.session.context().resolve(&expr, None)?;
+        let value = end.context.resolve(&expr, None)?;
         Some(format!("{text} is {value}"))
     })
 }
 
-fn errors(run: &CaseRun) -> Vec<Value> {
-    let errors = run.session.context().messages().iter().filter_map(|message| match message {
+fn errors(end: &FinalSession) -> Vec<Value> {
+    let errors = end.context.messages().iter().filter_map(|message| match message {
         Message::Data(data) if data.kind == "error" => Some(data.data().into_owned()),
         _ => None,
     });
@@ -112,8 +112,8 @@ fn order(run: &CaseRun, expected: &Value) -> Option<String> {
     })
 }
 
-fn status(run: &CaseRun, expected: &Value) -> Option<String> {
-    let reports: Vec<_> = run.history.iter().cloned().chain(run.session.calls()).collect();
+fn status(run: &CaseRun, end: &FinalSession, expected: &Value) -> Option<String> {
+    let reports: Vec<_> = run.history.iter().chain(&end.calls).collect();
     expected.as_object()?.iter().find_map(|(tool, expected)| {
         let of: Vec<_> = reports.iter().filter(|report| report.call["_tool"] == tool.as_str()).collect();
         if of.is_empty() {

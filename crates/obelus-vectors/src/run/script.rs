@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use obelus_kernel::session::{Answer, CallError, Outcome, Solution, Start};
+use obelus_kernel::session::{Answer, CallError, Outcome, Solution};
+use obelus_runtime::Work;
 use serde_json::Value;
 
 pub(super) struct ScriptedActivities {
@@ -24,9 +25,9 @@ impl ScriptedActivities {
         self.behaviours[name]["takes"].as_u64().unwrap_or(0)
     }
 
-    pub(super) fn run(&mut self, start: &Start) -> Outcome {
-        let behaviour = &self.behaviours[start.activity()];
-        let count = self.counts.entry(start.activity().to_owned()).or_default();
+    pub(super) fn run(&mut self, activity: &str, work: &Work) -> Outcome {
+        let behaviour = &self.behaviours[activity];
+        let count = self.counts.entry(activity.to_owned()).or_default();
         *count += 1;
         let does = |name: &str| behaviour.get(name);
         if let Some(value) = does("returns") {
@@ -37,7 +38,7 @@ impl ScriptedActivities {
             return Outcome::Value(values.get(turn).cloned().unwrap_or_default());
         }
         if let Some(param) = does("echo").and_then(Value::as_str) {
-            return Outcome::Value(start.call.get(param).cloned().unwrap_or_default());
+            return Outcome::Value(work.call.get(param).cloned().unwrap_or_default());
         }
         if let Some(error) = does("fails") {
             let text = |name: &str| error[name].as_str().unwrap_or_default();
@@ -53,10 +54,10 @@ impl ScriptedActivities {
             return Outcome::Messages(messages.clone());
         }
         if does("scope").is_some() {
-            return Outcome::Value(start.scope.clone().into());
+            return Outcome::Value(work.scope.clone().into());
         }
         if does("call").is_some() {
-            return Outcome::Value((*start.call).clone());
+            return Outcome::Value((*work.call).clone());
         }
         Outcome::Error(CallError::new("script", format!("unknown behaviour {behaviour}")))
     }
