@@ -61,13 +61,10 @@ impl Client {
                 "the token is empty or has characters that a token cannot have".to_owned(),
             ));
         }
-        // Fails if the program has already chosen a provider, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
+        let http = crate::address::client(address)
             .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(PATIENCE)
-            .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| ClientError::Unusable(format!("HTTPS cannot be set up: {error}")))?;
         Ok(Self { http, address: address.to_owned(), token, language })

@@ -11,6 +11,7 @@
 //! | `stream`, `socket` | events as a stream, and by WebSocket |
 //! | `limits`, `metrics` | rates and open streams of each token; counters |
 //! | `links`, `console` | one-time links for browsers; the console's files |
+//! | `shown` | the questions that each caller was last shown |
 //! | `docs` | the description of the API, and a page to try it |
 
 mod accept;
@@ -25,6 +26,7 @@ mod options;
 mod protocol;
 mod reply;
 mod routes;
+mod shown;
 mod socket;
 mod stream;
 
@@ -40,6 +42,7 @@ use tokio::sync::watch;
 
 use crate::Service;
 use crate::tokens::{TokenError, Tokens};
+use crate::types::QuestionRow;
 pub use body::{InPath, InQuery, JsonBody};
 pub use guard::Access;
 use limits::RateLimits;
@@ -49,6 +52,7 @@ pub use options::{HttpOptions, OptionsError};
 pub(crate) use protocol::{OptionalBody, content_text};
 pub use reply::{ErrorBody, ErrorDetails, Failure, Json};
 pub use routes::description;
+use shown::ShownQuestions;
 pub(crate) use stream::{EventStream, StreamItem};
 
 /// The state that every request needs. Clones share it.
@@ -68,6 +72,7 @@ struct HttpShared {
     limits: RateLimits,
     metrics: Metrics,
     links: Links,
+    shown: ShownQuestions,
     started: Instant,
     /// Becomes true when the server shuts down.
     closing: watch::Receiver<bool>,
@@ -82,6 +87,16 @@ impl App {
     /// Whether the token of a request still has the same rights.
     pub fn still_permits(&self, access: &Access) -> bool {
         self.inner.tokens.still_permits(&access.caller)
+    }
+
+    /// Notes that a caller is shown these open questions of a session.
+    pub(crate) fn note_shown(&self, access: &Access, open: &[QuestionRow]) {
+        self.inner.shown.add(&access.caller.name, open);
+    }
+
+    /// Whether this question, as it is now, is the only one that the caller was last shown.
+    pub(crate) fn was_shown(&self, access: &Access, question: &QuestionRow) -> bool {
+        self.inner.shown.is_only(&access.caller.name, question)
     }
 
     /// Whether the server is shutting down.
@@ -121,6 +136,7 @@ impl HttpServer {
             limits: RateLimits::new(&options),
             metrics: Metrics::default(),
             links: Links::default(),
+            shown: ShownQuestions::default(),
             started: Instant::now(),
             closing: is_closing,
             options,

@@ -237,12 +237,14 @@ impl Bot {
         });
     }
 
-    /// Sends the whole question as a file, if it is too long for a message.
-    async fn send_whole(&self, chat: i64, whole: &str) {
-        self.pace.turn(chat).await;
-        if let Err(error) = self.api.send_text_file(chat, "question.txt", whole, "").await {
-            (self.tell)(&format!("Telegram: {error}"));
+    /// Sends the whole question as a file, if it is too long for a message. Returns whether all of it is shown.
+    async fn send_whole(&self, chat: i64, whole: &str) -> bool {
+        if !card::is_long(whole) {
+            return true;
         }
+        self.pace.turn(chat).await;
+        let sent = self.api.send_text_file(chat, "question.txt", whole, "").await;
+        sent.map_err(|error| (self.tell)(&format!("Telegram: {error}"))).is_ok()
     }
 
     /// Updates a card: with buttons while its question is open, else with the result.
@@ -268,23 +270,24 @@ impl Bot {
 
     /// Shows a card whose question is open.
     async fn refresh_open(&self, token: &str, card: &Card, row: &QuestionRow, language: Language) {
-        let shown = self.shown_on(card, row, language).await;
+        let mut shown = self.shown_on(card, row, language).await;
         // Buttons of an earlier version of the card do not answer the present one.
         let has_changed = shown.digest != card.digest;
         let drawn = if has_changed { action::draw_token().ok() } else { None };
         let new = drawn.as_deref().unwrap_or(token);
-        if has_changed && card::is_long(&shown.text) {
-            self.send_whole(card.chat, &shown.text).await;
+        let is_cut = (has_changed || card.is_cut) && !self.send_whole(card.chat, &shown.text).await;
+        if is_cut && !matches!(shown.face, card::CardFace::Denying) {
+            shown.face = card::CardFace::Cut;
         }
         let (text, keyboard) = card::open_card(row, &shown.text, &shown.face, new, card.chat < 0, language);
         let Some(message) = card.message else { return };
         let is_plain = matches!(shown.face, card::CardFace::Answers) && card.edit.is_some();
         // The new tokens are stored before the card is sent, so that a button works as soon as it is seen.
-        if has_changed || is_plain {
+        if has_changed || is_plain || is_cut != card.is_cut {
             self.keep(|saved| {
                 if let Some(mut card) = saved.cards.remove(token) {
                     card.edit = card.edit.filter(|_| !is_plain);
-                    saved.cards.insert(new.to_owned(), Card { digest: shown.digest, ..card });
+                    saved.cards.insert(new.to_owned(), Card { digest: shown.digest, is_cut, ..card });
                 }
             });
         }

@@ -45,9 +45,7 @@ impl Traces {
         if !crate::address::is_safe(collector) {
             return Err(format!("`{collector}` is no collector: HTTPS, or an address of this machine"));
         }
-        // Fails if the program has already chosen a provider, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build();
+        let http = crate::address::client(collector).timeout(PATIENCE).build();
         let http = http.map_err(|error| format!("HTTPS cannot be set up: {error}"))?;
         let (queue, waiting) = mpsc::channel(MOST_WAITING);
         let address = format!("{}/v1/traces", collector.trim_end_matches('/'));

@@ -3,11 +3,38 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use reqwest::{NoProxy, Proxy};
+
 /// The time limit of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client builder. The caller sets the redirect policy.
+/// A client builder, with the proxies of the environment. The caller sets the redirect policy.
 pub(crate) fn client() -> reqwest::ClientBuilder {
+    with_proxies(builder(), |name| std::env::var(name).ok())
+}
+
+/// Sets the proxies of the environment. Requests to this machine go to none: plain HTTP is permitted there because no
+/// one else sees it.
+fn with_proxies(builder: reqwest::ClientBuilder, of: impl Fn(&str) -> Option<String>) -> reqwest::ClientBuilder {
+    let first = |names: [&str; 4]| names.iter().find_map(|name| of(name).filter(|value| !value.is_empty()));
+    let except = unproxied(first(["NO_PROXY", "no_proxy", "", ""]).as_deref());
+    let http = first(["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]).map(Proxy::http);
+    let https = first(["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]).map(Proxy::https);
+    let known = [http, https].into_iter().flatten().filter_map(Result::ok);
+    known.fold(builder.no_proxy(), |builder, proxy| builder.proxy(proxy.no_proxy(except.clone())))
+}
+
+/// The hosts that no proxy is used for: those of `NO_PROXY`, and this machine.
+fn unproxied(named: Option<&str>) -> Option<NoProxy> {
+    NoProxy::from_string(&format!("{},localhost,127.0.0.0/8,::1", named.unwrap_or_default()))
+}
+
+/// The same by the environment.
+pub(crate) fn unproxied_hosts() -> Option<NoProxy> {
+    unproxied(std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).ok().as_deref())
+}
+
+fn builder() -> reqwest::ClientBuilder {
     // Fails if the program has already chosen a provider, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
@@ -34,4 +61,32 @@ pub(crate) fn encoded(text: &str) -> String {
         }
     }
     encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    #[tokio::test]
+    async fn requests_to_this_machine_go_to_no_proxy() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in server.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 1024]).unwrap();
+                stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").unwrap();
+            }
+        });
+        // Nothing listens at this proxy.
+        let environment =
+            |name: &str| ["HTTP_PROXY", "ALL_PROXY"].contains(&name).then(|| "http://127.0.0.1:1".to_owned());
+        let client = with_proxies(builder(), environment).build().unwrap();
+        for host in ["127.0.0.1", "localhost"] {
+            assert_eq!(client.get(format!("http://{host}:{port}/")).send().await.unwrap().status(), 204, "{host}");
+        }
+        assert!(client.get("http://example.test/").send().await.unwrap_err().is_connect(), "others go to the proxy");
+    }
 }

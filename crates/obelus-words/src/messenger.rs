@@ -52,6 +52,9 @@ phrases! {
         give_reason:
             "Отклонить? Можно ответить на это сообщение причиной.",
             "Deny it? You may reply to this message with the reason.";
+        file_failed:
+            "Файл с полным текстом не отправился, поэтому одобрить здесь нельзя. Ответьте в консоли или в терминале.",
+            "The file with all of it could not be sent, so it cannot be approved here. Answer in the console or in the terminal.";
         in_the_file: "Всё целиком — в файле выше.", "All of it is in the file above.";
         lapses_soon: "Этот вопрос ещё ждёт ответа, и скоро его срок выйдет.", "This question still waits, and lapses soon.";
         own_words_only:

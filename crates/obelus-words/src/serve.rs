@@ -26,6 +26,9 @@ phrases! {
         console:
             "Консоль (ссылка действует один раз): {}",
             "The console (the link works once): {}";
+        console_by_token:
+            "Консоль (для входа нужен токен): {}",
+            "The console (sign in with a token): {}";
         first_token:
             "Первый токен создан, он в файле {} (его может прочесть только владелец)",
             "The first token was made: it is in {}, which only its owner can read";

@@ -15,9 +15,12 @@ export function unquoted(value: string): string {
   }
 }
 
-/** Whether a text is neither empty nor looks like a number, a list, a reference or another word of JSON. */
+/** Three line breaks in a row: more of them could push the rest of a text out of sight. */
+const GAP = /[\n\r\u2028\u2029]\s*[\n\r\u2028\u2029]\s*[\n\r\u2028\u2029]/u;
+
+/** Whether a text is neither empty nor looks like a number, a list, a reference or another word of JSON, and has no gap. */
 function isPlain(text: string): boolean {
-  if (text.trim() !== text || text === '' || /^[†[{"«]/u.test(text)) return false;
+  if (text.trim() !== text || text === '' || GAP.test(text) || /^[†[{"«]/u.test(text)) return false;
   try {
     JSON.parse(text);
     return false;

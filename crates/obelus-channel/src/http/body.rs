@@ -24,18 +24,24 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
-        let is_json = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_json);
-        if !is_json {
-            return Err(ChannelError::NotJson.into());
-        }
-        let bytes = read(request, app).await?;
-        if obelus_kernel::text::depth_of_text(&bytes) > app.inner.options.depth {
-            let limit = format!("JSON may be nested {} deep", app.inner.options.depth);
-            return Err(ChannelError::TooLarge(limit).into());
-        }
-        let value = serde_json::from_slice(&bytes);
-        Ok(Self(value.map_err(|error| ChannelError::BadRequest(error.to_string()))?))
+        let limit = app.inner.options.body;
+        json_within(request, app, limit).await.map(Self)
     }
+}
+
+/// Reads a JSON body of at most `limit` bytes.
+pub(super) async fn json_within<T: DeserializeOwned>(request: Request, app: &App, limit: usize) -> Result<T, Failure> {
+    let is_json = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_json);
+    if !is_json {
+        return Err(ChannelError::NotJson.into());
+    }
+    let bytes = read(request, app, limit).await?;
+    if obelus_kernel::text::depth_of_text(&bytes) > app.inner.options.depth {
+        let limit = format!("JSON may be nested {} deep", app.inner.options.depth);
+        return Err(ChannelError::TooLarge(limit).into());
+    }
+    let value = serde_json::from_slice(&bytes);
+    Ok(value.map_err(|error| ChannelError::BadRequest(error.to_string()))?)
 }
 
 /// Parts of the path. Errors are reported as JSON.
@@ -68,8 +74,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
 }
 
 /// Reads a body within the limits of size and time.
-async fn read(request: Request, app: &App) -> Result<bytes::Bytes, ChannelError> {
-    let limit = app.inner.options.body;
+async fn read(request: Request, app: &App, limit: usize) -> Result<bytes::Bytes, ChannelError> {
     let too_large = || ChannelError::TooLarge(format!("a body may have {limit} bytes"));
     let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let body: Body = request.into_body();

@@ -154,7 +154,7 @@ async fn from_checkpoint(
     }
     if is_answer {
         let then = app.service().snapshot(&place.session, Some(place.record), access.language).await?.questions;
-        let given = answers(&then, &body["command"]["resume"])?;
+        let given = answers(&then, &body["command"]["resume"], |_| true)?;
         let now = app.service().snapshot(&place.session, None, access.language).await?.questions;
         if given.iter().all(|answer| now.iter().any(|question| question.id == answer.question)) {
             return Ok(place.session.clone());
@@ -247,8 +247,16 @@ async fn resume(
         None => app.service().snapshot_for(session, first_id.as_deref(), access.language).await?,
     };
     let open = open.questions;
+    // A checkpoint says what was shown; a repeated request was checked the first time.
+    let is_known = match &first_id {
+        _ if shown.is_some() => true,
+        Some(id) => app.service().input_record(session, id).await?.is_some(),
+        None => false,
+    };
     let mut records = Vec::new();
-    for (place, answer) in answers(&open, value)?.into_iter().enumerate() {
+    for (place, answer) in
+        answers(&open, value, |question| is_known || app.was_shown(access, question))?.into_iter().enumerate()
+    {
         let input_id = access.input_id().map(|id| format!("{id}.{place}"));
         let digest = Some(answer.digest.as_str()).filter(|digest| !digest.is_empty());
         let accepted = app.service().answer(&answer.question, answer.body, &by, digest, input_id.as_deref()).await?;

@@ -119,6 +119,11 @@ impl FollowedRun {
         self.app.service().snapshot(&self.begun.session, None, self.access.language).await
     }
 
+    /// Notes that the client is shown the open questions.
+    pub(super) fn note_shown(&self, now: &SessionSnapshot) {
+        self.app.note_shown(&self.access, &now.questions);
+    }
+
     /// The text of an error for the client.
     pub(super) fn words(&self, error: &ChannelError) -> String {
         error.words(self.access.language.unwrap_or(Language::English))

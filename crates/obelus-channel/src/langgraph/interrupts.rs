@@ -40,12 +40,23 @@ pub(super) fn interrupt(question: &QuestionRow) -> Value {
 }
 
 /// The answers in a `resume`, each with its question and the digest that was shown. If one is invalid, none is given.
-pub(super) fn answers(open: &[QuestionRow], resume: &Value) -> Result<Vec<QuestionAnswer>, ChannelError> {
+/// Without an interrupt id only a denial may answer a question that the client was not shown.
+pub(super) fn answers(
+    open: &[QuestionRow],
+    resume: &Value,
+    was_shown: impl Fn(&QuestionRow) -> bool,
+) -> Result<Vec<QuestionAnswer>, ChannelError> {
     let keyed = resume.as_object().filter(|map| !map.is_empty() && map.keys().all(|key| is_interrupt_id(key)));
     let Some(keyed) = keyed else {
         return match open {
             [] => Err(conflict("no question is open: it was answered or withdrawn")),
-            [only] => of_question(only, resume),
+            [only] => {
+                let given = of_question(only, resume)?;
+                match given.iter().all(|answer| matches!(answer.body, AnswerBody::Deny { .. })) || was_shown(only) {
+                    true => Ok(given),
+                    false => Err(bad(NOT_SHOWN)),
+                }
+            }
             _ => Err(bad("several questions are open: send {INTERRUPT_ID: {decisions: [...]}}")),
         };
     };
@@ -60,6 +71,9 @@ pub(super) fn answers(open: &[QuestionRow], resume: &Value) -> Result<Vec<Questi
     }
     Ok(all)
 }
+
+const NOT_SHOWN: &str = "the open question is not the one that this client was last shown: read the state of the thread, or send \
+    {INTERRUPT_ID: {decisions: [...]}}";
 
 /// One answer to a question.
 pub(super) struct QuestionAnswer {
@@ -245,7 +259,7 @@ mod tests {
     }
 
     fn bodies(question: QuestionRow, decisions: Value) -> Option<Vec<AnswerBody>> {
-        let answers = answers(&[question], &json!({"decisions": decisions})).ok()?;
+        let answers = answers(&[question], &json!({"decisions": decisions}), |_| true).ok()?;
         Some(answers.into_iter().map(|answer| answer.body).collect())
     }
 
@@ -298,8 +312,9 @@ mod tests {
     fn an_interrupt_id_answers_only_the_question_as_it_was_shown() {
         let question = question(&[("Anna", None)]);
         let yes = json!({"decisions": [{"type": "approve"}]});
-        let keyed =
-            |id: String| answers(std::slice::from_ref(&question), &json!({id: yes})).map_err(|error| error.code());
+        let keyed = |id: String| {
+            answers(std::slice::from_ref(&question), &json!({id: yes}), |_| false).map_err(|error| error.code())
+        };
         assert_eq!(keyed(interrupt_id(&question)).map(|answers| answers.len()), Ok(1));
         let changed = format!("{}{}", question_half(&question.id), "0".repeat(16));
         assert_eq!(keyed(changed).err(), Some("changed"));

@@ -172,6 +172,7 @@ async fn final_values(followed: &FollowedRun, end: Option<RunEnd>) -> Value {
     };
     let mut values = json!({"messages": followed.fold.messages, "state": now.state});
     if !now.questions.is_empty() {
+        followed.note_shown(&now);
         values["__interrupt__"] = interrupts_of(&now).into();
     }
     let failed = end.filter(|end| matches!(end.ends, TurnEnd::Degraded | TurnEnd::Limit));

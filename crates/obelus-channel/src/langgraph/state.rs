@@ -119,6 +119,9 @@ async fn stated(
     let fold = Fold::of(&thread.id, history.iter().map(AsRef::as_ref));
     let record = place.map(|place| place.record);
     let now = app.service().snapshot(&session, record, access.language).await?;
+    if record.is_none() {
+        app.note_shown(access, &now.questions);
+    }
     let upto = record.unwrap_or(u64::MAX);
     let at = fold.points.iter().rposition(|point| point.record <= upto);
     Ok(ThreadState { thread: &thread.id, session: &session, fold: &fold, at }.view(&now))
@@ -231,6 +234,9 @@ async fn past(app: &App, notes: &ThreadNotes, access: &Access, id: &str, body: &
     for at in places.take(limit) {
         let record = fold.points[at].record;
         let now = app.service().snapshot(session, Some(record), access.language).await?;
+        if at + 1 == fold.points.len() {
+            app.note_shown(access, &now.questions);
+        }
         let state = ThreadState { thread: &thread.id, session, fold: &fold, at: Some(at) }.view(&now);
         states.push(selected(state, &selection(body)));
     }

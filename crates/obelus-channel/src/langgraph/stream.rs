@@ -178,6 +178,9 @@ impl Framer {
         }
         let Ok(now) = self.followed.snapshot().await else { return all };
         let interrupts = interrupts_of(&now);
+        if asks {
+            self.followed.note_shown(&now);
+        }
         if asks && self.modes.has("updates") {
             all.push(("updates", json!({"__interrupt__": interrupts})));
         }

@@ -84,6 +84,7 @@ impl Thread {
             view["status"] = status_name(now.status).into();
             view["values"] = values_of(&self.id, &history, &now);
             if !now.questions.is_empty() {
+                app.note_shown(access, &now.questions);
                 view["interrupts"] = json!({super::fold::TOOLS: interrupts_of(&now)});
             }
             if let (Some(first), Some(last)) = (history.first(), history.last()) {

@@ -1,5 +1,6 @@
 //! Messages to an agent and their results.
 
+use obelus_kernel::session::{Question, Session};
 use obelus_runtime::sessions::InboxId;
 use std::time::Duration;
 
@@ -41,9 +42,28 @@ pub(super) async fn talk(
         }
         (None, None) => return Err(ChannelError::BadRequest("`agent`, or `session`, is missing".to_owned())),
     };
+    if client.can_elicit {
+        must_not_consent(app, &session, message).await?;
+    }
     app.service().say(&session, message, access.input_id()).await?;
     let seconds = args["wait_seconds"].as_u64().unwrap_or(USUAL).clamp(1, LONGEST);
     turn_result(app, access, &session, seconds, client).await
+}
+
+/// Refuses a message that approves in words, while a question is open or the turn may come to ask one: the client's
+/// model writes the message, and the person at the client decides by the form.
+async fn must_not_consent(app: &App, session: &str, message: &str) -> Result<(), ChannelError> {
+    let words = message.to_owned();
+    let consents = move |session: &Session| {
+        let may_ask = !session.is_at_rest() || session.questions().iter().any(Question::is_open);
+        may_ask && session.settings().consent.consents(&words)
+    };
+    match app.service().read(session, consents).await? {
+        true => Err(ChannelError::BadRequest(
+            "a message cannot approve an open question: call `decide`, and the user is asked".to_owned(),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Gives a person's answer, and waits for the result.

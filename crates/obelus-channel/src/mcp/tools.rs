@@ -1,6 +1,6 @@
 //! The tools.
 
-use obelus_kernel::session::QuestionStatus;
+use obelus_kernel::session::{About, QuestionStatus};
 use obelus_runtime::Language;
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::{CHANNEL, ClientCapabilities, INVALID_PARAMS, RpcError, ask, talk};
 use crate::ChannelError;
 use crate::http::{Access, App};
 use crate::tokens::TokenRole;
-use crate::types::{AnswerBody, InboxFilter, QuestionRow};
+use crate::types::{AnswerBody, InboxFilter, PreviewRequest, QuestionRow};
 
 /// The answer of a tool: a result, or a question to the client's user.
 pub(super) enum ToolAnswer {
@@ -172,12 +172,36 @@ async fn decide(
     let (id, digest) = (text(args, "question")?, text(args, "digest")?);
     let answer = answer_of(args)?;
     let question = app.service().question(id, access.language).await?;
-    let is_plain = matches!(answer, AnswerBody::Approve { .. } | AnswerBody::Deny { .. });
-    if client.can_elicit && is_plain && question.status == QuestionStatus::Requested && question.digest == digest {
-        return Ok(ToolAnswer::Asks(ask::ask(&question)));
+    if client.can_elicit && question.status == QuestionStatus::Requested {
+        return confirm(app, access, &question, answer, digest).await.map(ToolAnswer::Asks);
     }
     app.service().answer(id, answer, &access.caller.by(CHANNEL), Some(digest), access.input_id()).await?;
     talk::turn_result(app, access, &question.session, talk::USUAL, client).await
+}
+
+/// Asks the person to confirm a decision that the client's model proposes, whichever it is.
+async fn confirm(
+    app: &App,
+    access: &Access,
+    question: &QuestionRow,
+    answer: AnswerBody,
+    digest: &str,
+) -> Result<Value, ChannelError> {
+    if question.digest != digest {
+        return Err(ChannelError::Changed(question.id.clone()));
+    }
+    Ok(match answer {
+        AnswerBody::Edit { params } => {
+            let edit = PreviewRequest { params: Some(params), ..PreviewRequest::default() };
+            let edited = app.service().preview(&question.id, edit, access.language).await?;
+            if let Some(problem) = edited.problems.first() {
+                return Err(ChannelError::BadRequest(problem.message.clone()));
+            }
+            ask::ask_about_edit(question, &edited)
+        }
+        AnswerBody::Value { value } if question.about == About::Input => ask::ask_about_value(question, &value),
+        _ => ask::ask(question),
+    })
 }
 
 fn answer_of(args: &Value) -> Result<AnswerBody, ChannelError> {

@@ -83,12 +83,9 @@ pub(super) struct BotApi {
 
 impl BotApi {
     pub(super) fn new(address: &str, token: Secret) -> Result<Self, String> {
-        // Fails if the program has already chosen a provider, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
+        let http = crate::address::client(address)
             .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| format!("HTTPS cannot be set up: {error}"))?;
         Ok(Self { http, address: address.trim_end_matches('/').to_owned(), token })

@@ -35,6 +35,8 @@ pub(super) enum CardFace {
     Field(Box<FormFieldView>),
     /// The question as an edit makes it.
     Edited,
+    /// Only the beginning, because the file with the rest could not be sent. It can be denied.
+    Cut,
 }
 
 /// The question as text: as the library shows it, without the id that only commands need.
@@ -66,7 +68,7 @@ pub(super) fn open_card(
 ) -> (String, Value) {
     let words = &language.words().bot;
     let key = |label: &str, action: ButtonAction| {
-        let label: String = label.chars().take(LONGEST_LABEL).collect();
+        let label = short(label);
         json!({"text": label, "callback_data": format!("{token}:{}", action.name())})
     };
     let (more, mut keys) = match face {
@@ -96,15 +98,31 @@ pub(super) fn open_card(
             ];
             (words.edited.to_owned(), keys)
         }
+        CardFace::Cut => {
+            let can_deny = row.answers.iter().any(|answer| answer == "deny");
+            let keys = can_deny.then(|| vec![key(words.deny, ButtonAction::DenyNow)]).into_iter().collect();
+            (words.file_failed.to_owned(), keys)
+        }
     };
     match face {
-        CardFace::Answers => {}
+        CardFace::Answers | CardFace::Cut => {}
         CardFace::Edited => keys.push(vec![key(words.drop_edit, ButtonAction::Back)]),
         _ => keys.push(vec![key(words.back, ButtonAction::Back)]),
     }
-    let text = text_of(text, language);
+    let text = match face {
+        CardFace::Cut => beginning(text, LONGEST / 2),
+        _ => text_of(text, language),
+    };
     let text = if more.is_empty() { text } else { format!("{text}\n\n{more}") };
     (text, keyboard(json!(keys)))
+}
+
+/// A label of a button, with a mark if it is cut.
+fn short(label: &str) -> String {
+    if label.chars().count() <= LONGEST_LABEL {
+        return label.to_owned();
+    }
+    label.chars().take(LONGEST_LABEL - 1).chain(['…']).collect()
 }
 
 /// The buttons that answer a question, and their explanation.
@@ -233,5 +251,17 @@ pub(super) fn typed(text: &str, row: &QuestionRow) -> Value {
     match serde_json::from_str::<Value>(text) {
         Ok(value) if value.is_string() || !wants_text => value,
         _ => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_label_has_a_mark() {
+        assert_eq!(short("Sum: 120"), "Sum: 120");
+        let cut = short(&"x".repeat(61));
+        assert!(cut.chars().count() == LONGEST_LABEL && cut.ends_with('…'), "{cut}");
     }
 }

@@ -335,8 +335,10 @@ impl Bot {
     ) -> Result<Option<AnswerBody>, ChannelError> {
         let row = self.service.question(&card.question, Some(language)).await?;
         Ok(Some(match action {
-            ButtonAction::Approve => self.approval_of(card, language).await?,
             ButtonAction::DenyNow => AnswerBody::Deny { reason: String::new(), only: None },
+            // The rest of its text was not delivered.
+            _ if card.is_cut => return Ok(None),
+            ButtonAction::Approve => self.approval_of(card, language).await?,
             ButtonAction::Happened => AnswerBody::Happened { result: Value::Null },
             ButtonAction::DidNot => AnswerBody::DidNot,
             ButtonAction::Value(index) => match card::offered(&row).into_iter().nth(index) {

@@ -258,6 +258,9 @@ impl SessionPresenter {
             Ok(token) => token,
             Err(why) => return (self.bot.tell)(&format!("Telegram: {why}")),
         };
+        let text = card::plain(&row.text, &row.id);
+        let is_cut = !self.bot.send_whole(self.chat, &text).await;
+        let face = if is_cut { card::CardFace::Cut } else { card::CardFace::Answers };
         let card = Card {
             session: self.session.clone(),
             question: id,
@@ -266,15 +269,11 @@ impl SessionPresenter {
             message: None,
             is_denying: false,
             is_consenting: false,
+            is_cut,
             edit: None,
         };
         self.bot.keep(|saved| saved.cards.insert(token.clone(), card));
-        let text = card::plain(&row.text, &row.id);
-        if card::is_long(&text) {
-            self.bot.send_whole(self.chat, &text).await;
-        }
-        let (text, keyboard) =
-            card::open_card(&row, &text, &card::CardFace::Answers, &token, self.chat < 0, self.language);
+        let (text, keyboard) = card::open_card(&row, &text, &face, &token, self.chat < 0, self.language);
         match self.bot.send(self.chat, &text, Some(&keyboard)).await {
             Ok(message) => {
                 self.bot.keep(|saved| saved.cards.get_mut(&token).map(|card| card.message = Some(message)));

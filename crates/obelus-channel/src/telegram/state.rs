@@ -78,6 +78,9 @@ pub(super) struct Card {
     /// Whether it shows the standing consents that an approval can include.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_consenting: bool,
+    /// Whether the file with its whole text could not be sent, so that it must not be approved here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_cut: bool,
     /// The edit that is being made of its call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) edit: Option<Edit>,
@@ -226,6 +229,7 @@ mod tests {
             message: Some(7),
             is_denying: false,
             is_consenting: false,
+            is_cut: false,
             edit: Some(Edit { place: Some("sum".to_owned()), by: 5, ..Edit::default() }),
         };
         let state_file = BotStateFile::open(&folder, 1).unwrap();

@@ -5,6 +5,7 @@ mod hooks;
 mod telegram;
 
 use std::fs;
+use std::io::IsTerminal as _;
 #[cfg(feature = "restate")]
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -218,10 +219,16 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
     let words = &phrases.serving;
     let address = reachable(server.address());
     output::note(&fill(words.listens, &[&format!("{BOLD}http://{address}/api/{BOLD:#}")]));
-    // Without its token's file the console asks for one.
-    let link = obelus_channel::tokens::secret_of(token_file).and_then(|token| server.link(token));
-    let link = link.map_or_else(|_| String::new(), |code| format!("#code={}", code.expose()));
-    output::note(&fill(words.console, &[&format!("{BOLD}http://{address}/{link}{BOLD:#}")]));
+    // A code in a file or a journal would let in whoever reads it there. Without one the console asks for a token.
+    let is_seen = std::io::stderr().is_terminal();
+    let link = || obelus_channel::tokens::secret_of(token_file).and_then(|token| server.link(token)).ok();
+    match is_seen.then(link).flatten() {
+        Some(code) => {
+            let link = format!("{BOLD}http://{address}/#code={}{BOLD:#}", code.expose());
+            output::note(&fill(words.console, &[&link]));
+        }
+        None => output::note(&fill(words.console_by_token, &[&format!("{BOLD}http://{address}/{BOLD:#}")])),
+    }
     let token_file = output::visible(&token_file.display().to_string());
     let phrase = if is_first { words.first_token } else { words.token };
     output::note(&format!("{DIM}{}{DIM:#}", fill(phrase, &[&token_file])));

@@ -275,6 +275,9 @@ def roles():
     fails(403, lambda: viewer.runs.wait(thread, AGENT, command=resume({"type": "approve"})))
     fails(403, lambda: operator.threads.update_state(thread, {"state": {}}))
     fails(403, lambda: operator.threads.delete(thread))
+    # This client was not shown the question yet.
+    fails(400, lambda: operator.runs.wait(thread, AGENT, command=resume({"type": "approve"})))
+    operator.threads.get_state(thread)
     operator.runs.wait(thread, AGENT, command=resume({"type": "approve"}))
     assert len(tasks(thread)) == 1
 

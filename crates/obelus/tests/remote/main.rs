@@ -118,6 +118,19 @@ impl Drop for Office {
 }
 
 #[test]
+fn the_token_for_a_server_of_this_machine_goes_to_no_proxy() {
+    let office = Office::open("proxy");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_obelus"));
+    command.args(["sessions", "list", "--server", &office.url, "--token-file", &office.path("store/token")]);
+    // Nothing listens at this proxy.
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        command.env(name, "http://127.0.0.1:1");
+    }
+    let ran = command.env("LANG", "C").env_remove("NO_PROXY").env_remove("no_proxy").output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
 fn a_conversation_on_a_server_waits_for_a_question_that_is_answered_once_elsewhere() {
     let office = Office::open("talk");
     let said = office.remote(&["chat", "--agent", "desk", "--session", "s"], "good morning\nset 1\n", 3);

@@ -60,6 +60,25 @@ fn an_approval_at_a_checkpoint_acts_once_without_a_fork() {
 }
 
 #[test]
+fn a_resume_without_an_id_approves_only_the_question_that_the_client_was_shown() {
+    let server = Server::start("yes-shown", &[]);
+    asking(&server, "s");
+    let yes = json!({"assistant_id": "notes", "command": {"resume": {"decisions": [{"type": "approve"}]}}});
+    // Somebody else denies that question, and the agent comes to ask another one.
+    let question = server.get("/api/v1/questions/s:q1").json();
+    let no = json!({"decision": "deny", "digest": question["digest"]});
+    assert_eq!(server.post("/api/v1/questions/s:q1/answer", &no).status, 200);
+    server.say("s", "ask Boris to call the customer");
+    let refused = server.post("/threads/s/runs/wait", &yes);
+    assert_eq!((refused.status, refused.body.contains("last shown")), (400, true), "{refused:?}");
+    let bearer = format!("Bearer {}", token(&server, "olga", "operator"));
+    let other = server.send("POST", "/threads/s/runs/wait", &[("authorization", &bearer)], Some(&yes));
+    assert_eq!((other.status, tasks(&server, "s")), (400, 0), "what one token was shown says nothing about another");
+    server.get("/threads/s/state");
+    assert_eq!((server.post("/threads/s/runs/wait", &yes).status, tasks(&server, "s")), (200, 1));
+}
+
+#[test]
 fn a_message_repeated_at_a_checkpoint_with_its_key_is_processed_once() {
     let server = Server::start("words-once", &[]);
     server.session("s");

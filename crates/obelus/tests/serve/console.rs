@@ -1,8 +1,10 @@
 //! The console's page, and how a browser gets a token.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use super::client::{Server, obelus};
+use super::client::{Server, folder, obelus};
 
 #[test]
 fn the_page_is_served_without_a_token_and_with_a_strict_policy() {
@@ -34,6 +36,24 @@ fn the_code_of_a_link_is_exchanged_once_for_its_token() {
     assert_eq!(server.get("/api/v1/me").json()["name"], "local");
     let by_address = server.send("GET", &format!("/api/v1/me?token={}", server.token), &[], None);
     assert_eq!(by_address.status, 401);
+}
+
+#[test]
+fn no_code_is_printed_to_a_file() {
+    let store = folder("no-code");
+    let log = store.join("server.log");
+    let server = Server::logged(store.join("store"), &[], &log);
+    assert_eq!(server.get("/api/v1/me").status, 200);
+    let printed = fs::read_to_string(log).unwrap();
+    assert!(!printed.contains("code="), "whoever reads the log could sign in: {printed}");
+    assert!(printed.contains("sign in with a token") && printed.contains("store/token"), "{printed}");
+}
+
+#[test]
+fn a_body_with_a_code_is_small() {
+    let server = Server::start("small-code", &[]);
+    let login = |length: usize| server.send("POST", "/api/v1/login", &[], Some(&json!({"code": "x".repeat(length)})));
+    assert_eq!((login(256).status, login(2_000).status), (401, 413));
 }
 
 #[test]

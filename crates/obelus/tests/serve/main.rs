@@ -5,6 +5,7 @@ mod again;
 mod client;
 mod console;
 mod decided;
+mod forms;
 mod guard;
 mod hostile;
 mod inspect;

@@ -23,7 +23,7 @@ tools:
     x-trust: trusted
     x-target: [id]
     x-risky: [sum]
-    properties: {id: {type: integer}, sum: {type: integer}}
+    properties: {id: {type: integer}, sum: {type: integer}, note: {type: string}}
 activities:
   change: {jq: '{title: \"Windows\"}'}
 ";
@@ -32,6 +32,11 @@ const PLAYBOOK: &str = "- user: '^set (?<id>\\d+)'
   answer:
     say: May I?
     calls: [{_tool: change, id: '{{ m.id | int }}', sum: 5, _outputPath: †state.changed}]
+    output: The amount is set.
+- user: '^note'
+  answer:
+    say: May I?
+    calls: [{_tool: change, id: 3, sum: 5, note: '{% for n in range(900) %}word {{ n }} {% endfor %}', _outputPath: †state.changed}]
     output: The amount is set.
 - user: '^long'
   output: \"{% for n in range(60) %}Paragraph {{ n }} with *signs* and [a link](https://example.test/x_y).{% for m in range(4) %} Some more words of it.{% endfor %}\\n\\n{% endfor %}\"
@@ -235,6 +240,31 @@ fn long_messages_are_split_between_paragraphs_and_files_are_refused() {
         assert_eq!(count, 60);
         Some(())
     });
+}
+
+#[test]
+fn a_card_whose_whole_text_was_not_delivered_cannot_be_approved() {
+    let office = Office::open("cut");
+    office.api.say(ANNA, "note");
+    let (card, keys) = office.api.wait(|telegram| telegram.card(ANNA));
+    assert!(keys.len() > 1, "with its file it can be approved: {keys:?}");
+    office.api.press(ANNA, card, &keys[1]);
+    let (_, deny) = office.button(card, "Deny");
+    office.api.press(ANNA, card, &deny);
+    office.api.wait(|telegram| telegram.card(ANNA).is_none().then_some(()));
+    office.api.refuse(
+        "sendDocument",
+        usize::MAX,
+        json!({"ok": false, "error_code": 400, "description": "Bad Request"}),
+    );
+    office.api.say(ANNA, "note 2");
+    let (card, keys) = office.api.wait(|telegram| telegram.card(ANNA).filter(|(other, _)| *other != card));
+    let text = office.api.wait(|telegram| telegram.messages[&card]["text"].as_str().map(str::to_owned));
+    assert!(text.contains("could not be sent") && !text.contains("in the file above"), "{text}");
+    let labels: Vec<&str> = keys.iter().filter_map(|key| key["text"].as_str()).collect();
+    assert!(labels.len() == 1 && labels[0].contains("Deny"), "{labels:?}");
+    office.api.press(ANNA, card, &keys[0]);
+    office.api.wait(|telegram| telegram.card(ANNA).is_none().then_some(()));
 }
 
 #[test]

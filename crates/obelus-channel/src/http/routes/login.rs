@@ -1,6 +1,6 @@
 //! The caller, and one-time links for browsers.
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use obelus_runtime::Secret;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,14 @@ use utoipa::ToSchema;
 
 use super::JsonResult;
 use crate::ChannelError;
-use crate::http::body::JsonBody;
+use crate::http::body::json_within;
 use crate::http::guard::token_of;
 use crate::http::reply::Failures;
 use crate::http::{Access, App, Json};
 use crate::tokens::TokenRole;
+
+/// The largest body with a code. Anybody may send one, so it is small.
+const LONGEST_CODE: usize = 1024;
 
 /// The code of a one-time link
 #[derive(Deserialize, ToSchema)]
@@ -51,11 +54,12 @@ pub(super) struct NewLink {
 
 /// Exchange the code of a one-time link for its token
 ///
-/// It needs no token and works once.
+/// It needs no token, and works once and within 15 minutes.
 #[utoipa::path(post, path = "/api/v1/login", tag = "server", operation_id = "login", security(()), request_body = LinkCode,
     responses((status = 200, body = LoggedIn), Failures))]
-pub(super) async fn login(State(app): State<App>, JsonBody(given): JsonBody<LinkCode>) -> JsonResult<LoggedIn> {
+pub(super) async fn login(State(app): State<App>, request: Request) -> JsonResult<LoggedIn> {
     app.inner.limits.request("/login")?;
+    let given: LinkCode = json_within(request, &app, LONGEST_CODE).await?;
     let token = app.inner.links.take(&given.code).ok_or(ChannelError::UsedLink)?;
     // It may have been removed since.
     let caller = app.inner.tokens.caller(token.expose()).ok_or(ChannelError::Unauthorized)?;

@@ -88,7 +88,7 @@ impl ServerAccess {
         let bad = |words: String| ModelFailure::new(Code::BadSettings, words);
         let url = self.url()?;
         let mut builder = web::client().redirect(reqwest::redirect::Policy::none()).no_proxy();
-        let environments = self.proxies.get(url.scheme()).map(|proxy| (proxy, NoProxy::from_env()));
+        let environments = self.proxies.get(url.scheme()).map(|proxy| (proxy, web::unproxied_hosts()));
         let proxy = match &options.proxy {
             // Without TLS the proxy could read the key, so an agent's file must not choose the proxy.
             Some(_) if url.scheme() != "https" => {
