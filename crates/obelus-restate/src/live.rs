@@ -177,11 +177,11 @@ impl Sessions {
         if live.key != head.key || last >= head.seq {
             return Ok(false);
         }
-        let kept = self.store.kept(id, last, head.seq).await?;
-        if !leads_to(&live.sum, &kept, head) {
+        let stored = self.store.stored_records(id, last, head.seq).await?;
+        if !leads_to(&live.sum, &stored, head) {
             return Ok(false);
         }
-        for record in records_of(id, last, &kept)? {
+        for record in records_of(id, last, &stored)? {
             live.replica.apply(record)?;
         }
         live.advanced(head);
@@ -216,17 +216,17 @@ impl Sessions {
         &self,
         id: &str,
         genesis: Value,
-        kept: &[StoredRecord],
+        stored: &[StoredRecord],
         head: &SessionHead,
     ) -> Result<LiveSession, LiveError> {
-        self.begun(id, genesis, kept, head).map_err(|error| self.warnings.told(id, error))
+        self.begun(id, genesis, stored, head).map_err(|error| self.warnings.told(id, error))
     }
 
     fn begun(
         &self,
         id: &str,
         genesis: Value,
-        kept: &[StoredRecord],
+        stored: &[StoredRecord],
         head: &SessionHead,
     ) -> Result<LiveSession, LiveError> {
         let (spec, connections, session_factory) = self.connected(id, genesis)?;
@@ -237,7 +237,7 @@ impl Sessions {
             spec,
             connections,
         };
-        for record in records_of(id, 0, kept)? {
+        for record in records_of(id, 0, stored)? {
             live.replica.apply(record)?;
         }
         live.advanced(head);
@@ -302,11 +302,11 @@ fn found_below(agents: &Path, mut spec: SessionSpec) -> SessionSpec {
 }
 
 /// Whether records continue from a sum and lead to a head.
-fn leads_to(from: &Checksum, kept: &[StoredRecord], head: &SessionHead) -> bool {
+fn leads_to(from: &Checksum, stored: &[StoredRecord], head: &SessionHead) -> bool {
     let mut sum = from.clone();
-    kept.iter().all(|kept| {
-        let fits = kept.fits(&sum);
-        sum = kept.sum.clone();
+    stored.iter().all(|stored| {
+        let fits = stored.fits(&sum);
+        sum = stored.sum.clone();
         fits
     }) && sum == head.sum
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::wire::{Checksum, EffectTask, Envelope, SessionHead, StoredRecord, TakenInput, TaskRef, Timer};
 
 /// A resting session is checkpointed after this many records, so that restoring it replays few.
-const KEPT_AFTER: u64 = 32;
+const CHECKPOINT_RECORDS: u64 = 32;
 
 /// What to write and send.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct StepChanges {
     /// A timer to set.
     pub(crate) timer: Option<Timer>,
     /// Whether a checkpoint is due.
-    pub(crate) keep: bool,
+    pub(crate) needs_checkpoint: bool,
     /// Whether a person said stop.
     pub(crate) stopped: bool,
     /// The record of the last input, or why it was refused.
@@ -91,7 +91,7 @@ impl StepChanges {
             inbox: None,
             effects: Vec::new(),
             timer: None,
-            keep: false,
+            needs_checkpoint: false,
             stopped: false,
             answer: Ok(head.seq),
         }
@@ -110,13 +110,13 @@ impl StepChanges {
             Ok(taken) => taken,
             Err(refused) => return Ok(Err(refused)),
         };
-        let kept = StoredRecord::after(&self.head.sum, &Record { id, ..record })?;
+        let stored = StoredRecord::after(&self.head.sum, &Record { id, ..record })?;
         self.head.seq = replica.last();
         self.head.last_at = Some(at);
-        self.head.sum = kept.sum.clone();
+        self.head.sum = stored.sum.clone();
         self.head.stops += u64::from(is_stop);
         self.stopped |= is_stop;
-        self.records.push((self.head.seq, kept));
+        self.records.push((self.head.seq, stored));
         for task in &heard.tasks {
             self.enqueue_effect(replica, task, false);
         }
@@ -168,7 +168,7 @@ impl StepChanges {
             self.head.inbox = sum;
             self.inbox = Some(open);
         }
-        self.keep = session.is_at_rest() && self.head.seq >= self.head.rest + KEPT_AFTER;
+        self.needs_checkpoint = session.is_at_rest() && self.head.seq >= self.head.rest + CHECKPOINT_RECORDS;
     }
 }
 

@@ -78,7 +78,7 @@ const BATCHES_IN_A_ROW: u32 = 64;
 
 /// How long a session rests before a checkpoint: the next turn may follow soon, even from a busy client, and a
 /// checkpoint is as large as the session's memory.
-const KEPT_AFTER: Duration = Duration::from_millis(250);
+const CHECKPOINT_DELAY: Duration = Duration::from_millis(250);
 
 /// After this many records a resting session is checkpointed at once, to limit the replay when it is restored.
 const MOST_RECORDS: u64 = 1024;
@@ -97,7 +97,7 @@ pub(crate) struct Actor {
     /// The number of inputs taken.
     record: u64,
     /// The same at the last checkpoint, or when the session was opened.
-    kept: u64,
+    checkpointed: u64,
     /// When the latest input was taken.
     active_at: Instant,
     journal: Option<Journal>,
@@ -177,7 +177,7 @@ enum Wake {
     Command(Option<ActorCommand>),
     Due,
     Retry,
-    Keep,
+    Checkpoint,
     Idle,
 }
 
@@ -203,7 +203,7 @@ impl Actor {
             agent: spec.catalogue_name(),
             latest: Time::default(),
             record,
-            kept: record,
+            checkpointed: record,
             active_at: Instant::now(),
             journal,
             work,
@@ -258,7 +258,7 @@ impl Actor {
                     Wake::Command(None) => return End::Requested,
                     Wake::Due => self.tick().await,
                     Wake::Retry => self.failure = None,
-                    Wake::Keep => self.store_checkpoint(),
+                    Wake::Checkpoint => self.store_checkpoint(),
                     Wake::Idle if may_end(&self.commands) => return End::Idle,
                     Wake::Idle => {}
                 }
@@ -330,11 +330,11 @@ impl Actor {
         let until =
             |Time(due): Time| Duration::from_millis(u64::try_from(due.saturating_sub((self.clock)().0)).unwrap_or(0));
         let due = self.due().map(|due| (until(due), Wake::Due));
-        let keep = KEPT_AFTER.saturating_sub(self.active_at.elapsed());
-        let keep = self.needs_checkpoint().then_some((keep, Wake::Keep));
+        let checkpoint = CHECKPOINT_DELAY.saturating_sub(self.active_at.elapsed());
+        let checkpoint = self.needs_checkpoint().then_some((checkpoint, Wake::Checkpoint));
         let idle = self.idle_after.filter(|_| self.is_idle());
         let idle = idle.map(|idle| (if self.may_unload { Duration::ZERO } else { idle }, Wake::Idle));
-        [due, keep, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
+        [due, checkpoint, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
     }
 
     /// The input for the result of some work.

@@ -143,14 +143,14 @@ impl Actor {
             None if is_at_rest => self.about_files(SessionFiles::if_put),
             None => {}
         }
-        if self.record >= self.kept + MOST_RECORDS {
+        if self.record >= self.checkpointed + MOST_RECORDS {
             self.store_checkpoint();
         }
     }
 
     /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal.
     pub(super) fn needs_checkpoint(&self) -> bool {
-        self.record > self.kept && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
+        self.record > self.checkpointed && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
     }
 
     /// Stores a resting session: a checkpoint, its open questions and its summary.
@@ -161,7 +161,7 @@ impl Actor {
         let questions = open.map(|question| question.to_json()).collect();
         let (checkpoint, summary) = (self.session.checkpoint(), SessionSummary::of(&self.session, &self.agent));
         journal.store_checkpoint(self.record, CheckpointData { checkpoint, questions, summary: Some(summary) });
-        self.kept = self.record;
+        self.checkpointed = self.record;
     }
 
     /// Works on the files, and publishes notices.

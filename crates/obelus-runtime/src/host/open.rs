@@ -103,7 +103,7 @@ impl HostShared {
         spec.mask_secrets();
         let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
         let is_put = first.iter().any(|input| matches!(input, Input::State { .. }));
-        let created = self.keep(id, &spec, &connections, first);
+        let created = self.store_new(id, &spec, &connections, first);
         let created = created.and_then(|()| match &self.options.workers {
             Some(_) => self.follow(&slot, &spec, connections.clone()).map(drop),
             None => {
@@ -141,7 +141,7 @@ impl HostShared {
     }
 
     /// Stores a new session, if it can be created and accepts its initial inputs.
-    fn keep(
+    fn store_new(
         &self,
         id: &str,
         spec: &SessionSpec,
@@ -236,12 +236,12 @@ impl HostShared {
     }
 
     pub(super) fn view(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
-        let (spec, connections) = self.kept(id)?;
+        let (spec, connections) = self.stored_parts(id)?;
         Ok(view_at(self.store()?, id, &session_factory(id, &spec, &connections), at)?)
     }
 
     /// The spec and connections of a stored session.
-    pub(super) fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
+    pub(super) fn stored_parts(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
         let spec = rules::with_later_names(SessionSpec::from_genesis(self.genesis(id)?)?);
         let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);
@@ -255,7 +255,7 @@ impl HostShared {
         if self.options.workers.is_some() {
             return Ok((self.view(id, None)?, None));
         }
-        let (spec, connections) = self.kept(id)?;
+        let (spec, connections) = self.stored_parts(id)?;
         // An activity that can reconcile is used before a person is asked.
         let asks = |start: &Start| {
             let activity = connections.activities.get(start.activity());
@@ -319,8 +319,8 @@ impl HostShared {
         let Opened { session, last, open, states, journal, is_put, rules } = opened;
         let is_under_way = |task: &&Task| matches!(task, Task::Call(_) | Task::AskModel { .. });
         let reopened = Reopened { under_way: open.iter().filter(is_under_way).count(), rules };
-        let is_kept = journal.is_some();
-        let folder = self.options.files.as_ref().filter(|_| is_kept);
+        let is_stored = journal.is_some();
+        let folder = self.options.files.as_ref().filter(|_| is_stored);
         let images = folder.map(|folder| ImageStore::of(folder, slot.id())).transpose()?.unwrap_or_default();
         // A request has no files for people.
         let files = folder.filter(|_| !spec.agent.is_empty());
@@ -346,12 +346,12 @@ impl HostShared {
             images,
             attached: Arc::clone(slot.attached()),
             feed: Arc::clone(slot.feed()),
-            idle_after: self.options.idle_after.filter(|_| is_kept),
+            idle_after: self.options.idle_after.filter(|_| is_stored),
         };
         // An actor is large, and its task is moved several times before it runs.
         let actor = Box::new(Actor::new(begin, spec, commands));
         slot.begin(sender, ended, reopened);
-        match is_kept {
+        match is_stored {
             true => {
                 self.spawn(start_stored(actor, Arc::clone(slot), over, InMemory::counted(self)));
                 self.unload_idle();

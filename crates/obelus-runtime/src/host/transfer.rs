@@ -226,7 +226,7 @@ impl Host {
     /// The last rest of a session that cannot be restored: a later record is damaged (DUR-14), or this version replays
     /// it differently (DUR-12).
     pub fn rest_before_fault(&self, id: &str) -> Result<Option<u64>, HostError> {
-        let (spec, connections) = self.inner.kept(id)?;
+        let (spec, connections) = self.inner.stored_parts(id)?;
         Ok(rest_before_fault(self.inner.store()?, id, &session_factory(id, &spec, &connections))?)
     }
 
@@ -235,7 +235,7 @@ impl Host {
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
-        let (spec, connections) = self.inner.kept(id)?;
+        let (spec, connections) = self.inner.stored_parts(id)?;
         let _lock = store.lock(id)?;
         Ok(rewind_to_rest(store, id, &session_factory(id, &spec, &connections))?)
     }
