@@ -112,16 +112,16 @@ pub(crate) struct Actor {
     /// Inputs from people that wait until an edit of the state file is processed.
     deferred: VecDeque<InputCommand>,
     /// Tasks left by an earlier process. They resume when somebody sends an input or waits.
-    held: Vec<Task>,
+    tasks_to_resume: Vec<Task>,
     is_awake: bool,
     /// Whether the tasks of an earlier process are being resumed: until the turn rests or nothing runs.
     is_settling: bool,
-    /// Whether the session depends on data that only an earlier process had.
-    forgets: bool,
+    /// Whether the session depends on data that only an earlier process had, and is not yet told that they are lost.
+    must_report_process_lost: bool,
     /// Records of input ids, if there is no store.
-    taken: BTreeMap<InputId, u64>,
+    records_of_ids: BTreeMap<InputId, u64>,
     /// The latest time at which questions were due.
-    ticked: Option<Time>,
+    latest_tick: Option<Time>,
     failure: Option<WriteFailure>,
     /// The number of failures since the last successful write.
     failures: u32,
@@ -130,7 +130,7 @@ pub(crate) struct Actor {
     /// Whether to end as soon as it is idle.
     may_unload: bool,
     /// The buffer of the latest batch, for reuse.
-    room: Vec<Incoming>,
+    batch_buffer: Vec<Incoming>,
     /// Tasks of the latest batch.
     tasks: Vec<Task>,
 }
@@ -198,7 +198,7 @@ impl Actor {
         } = begin;
         attached.resume(record);
         let work = RunningWork::new(&connections, spec.folder.clone(), spec.local.unattended);
-        let forgets = session.has_observations() || session.has_elicitations();
+        let must_report_process_lost = session.has_observations() || session.has_elicitations();
         Self {
             agent: spec.catalogue_name(),
             latest: Time::default(),
@@ -214,17 +214,17 @@ impl Actor {
             images,
             attached,
             deferred: VecDeque::new(),
-            held: open,
+            tasks_to_resume: open,
             is_awake: false,
             is_settling: false,
-            forgets,
-            taken: BTreeMap::new(),
-            ticked: None,
+            must_report_process_lost,
+            records_of_ids: BTreeMap::new(),
+            latest_tick: None,
             failure: None,
             failures: 0,
             idle_after,
             may_unload: false,
-            room: Vec::new(),
+            batch_buffer: Vec::new(),
             tasks: Vec::new(),
             session,
             clock,
@@ -377,7 +377,7 @@ impl Actor {
     /// When questions expire, or people are reminded of them.
     fn due(&self) -> Option<Time> {
         let may = self.is_awake && self.session.paused().is_none();
-        self.session.timeout().filter(|due| may && self.ticked != Some(*due))
+        self.session.timeout().filter(|due| may && self.latest_tick != Some(*due))
     }
 
     /// The same for a session that is about to be dropped from memory.
@@ -390,7 +390,7 @@ impl Actor {
         let due = self.session.timeout();
         if self.take_inputs([Input::Tick]).await.is_ok() {
             // A time that stays due is reported once.
-            self.ticked = due;
+            self.latest_tick = due;
         }
     }
 
@@ -398,11 +398,11 @@ impl Actor {
     async fn wake(&mut self) {
         self.is_awake = true;
         self.failure = None;
-        if self.forgets && !self.held.is_empty() && self.session.paused().is_none() {
+        if self.must_report_process_lost && !self.tasks_to_resume.is_empty() && self.session.paused().is_none() {
             // Those who wait are told of a failure.
             let _ = self.take(Vec::new()).await;
         }
-        self.start_held();
+        self.resume_tasks();
         // Questions may have expired meanwhile.
         let now = self.now();
         if self.due().is_some_and(|due| due <= now) {

@@ -44,7 +44,7 @@ impl Actor {
         match (&tell.id, &self.journal) {
             (None, _) => Ok(None),
             (Some(_), _) if tell.is_first => Ok(None),
-            (Some(id), None) => Ok(self.taken.get(id).copied()),
+            (Some(id), None) => Ok(self.records_of_ids.get(id).copied()),
             (Some(id), Some(journal)) => journal.taken(id, &without_secrets_of(tell.input.clone())),
         }
     }
@@ -68,13 +68,13 @@ impl Actor {
             self.attached.clear();
         }
         if let Some(id) = tell.id.clone().filter(|_| self.journal.is_none()) {
-            self.taken.insert(id, record);
+            self.records_of_ids.insert(id, record);
         }
         if matches!(tell.input, Input::Stop) {
             self.work.stop_all();
         }
         self.is_awake = true;
-        self.start_held();
+        self.resume_tasks();
         Ok(record)
     }
 

@@ -87,12 +87,12 @@ impl Actor {
     }
 
     /// Resumes the tasks of an earlier process, unless the session is paused.
-    pub(super) fn start_held(&mut self) {
-        if self.held.is_empty() || self.session.paused().is_some() || self.forgets {
+    pub(super) fn resume_tasks(&mut self) {
+        if self.tasks_to_resume.is_empty() || self.session.paused().is_some() || self.must_report_process_lost {
             return;
         }
         self.is_settling = true;
-        for task in std::mem::take(&mut self.held) {
+        for task in std::mem::take(&mut self.tasks_to_resume) {
             match task {
                 Task::Call(start) => self.work.reconcile(*start),
                 Task::AskModel { id } => {
