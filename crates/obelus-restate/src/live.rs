@@ -148,7 +148,7 @@ impl Sessions {
             }
         }
         *place = None;
-        *place = Some(self.restore(id, head).await.map_err(|error| self.warnings.told(id, error))?);
+        *place = Some(self.restore(id, head).await.map_err(|error| self.warnings.report_once(id, error))?);
         Ok(place)
     }
 
@@ -219,7 +219,7 @@ impl Sessions {
         stored: &[StoredRecord],
         head: &SessionHead,
     ) -> Result<LiveSession, LiveError> {
-        self.begun(id, genesis, stored, head).map_err(|error| self.warnings.told(id, error))
+        self.begun(id, genesis, stored, head).map_err(|error| self.warnings.report_once(id, error))
     }
 
     fn begun(

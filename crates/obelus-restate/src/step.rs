@@ -43,12 +43,12 @@ pub(crate) fn take(
     let mut step = StepChanges::begin(head);
     // Expired questions can no longer be answered.
     if envelope.of.is_none() && replica.session().timeout().is_some_and(|due| due <= at) {
-        let _ = step.tell(replica, at, Input::Tick, None)?;
+        let _ = step.take_input(replica, at, Input::Tick, None)?;
     }
     let last = envelope.inputs.len().saturating_sub(1);
     for (index, input) in envelope.inputs.iter().enumerate() {
         let id = envelope.id.clone().filter(|_| index == last);
-        match step.tell(replica, at, input.clone(), id)? {
+        match step.take_input(replica, at, input.clone(), id)? {
             Ok(()) => step.answer = Ok(step.head.seq),
             Err(refused) => {
                 step.answer = Err(refused);
@@ -64,7 +64,7 @@ pub(crate) fn take(
 pub(crate) fn tick(replica: &mut Replica, head: &SessionHead, at: Time) -> Result<StepChanges, serde_json::Error> {
     let at = head.last_at.map_or(at, |last| last.max(at));
     let mut step = StepChanges::begin(head);
-    step.answer = step.tell(replica, at, Input::Tick, None)?.map(|()| step.head.seq);
+    step.answer = step.take_input(replica, at, Input::Tick, None)?.map(|()| step.head.seq);
     step.finish(replica);
     Ok(step)
 }
@@ -98,7 +98,7 @@ impl StepChanges {
     }
 
     /// Gives the session one input.
-    fn tell(
+    fn take_input(
         &mut self,
         replica: &mut Replica,
         at: Time,

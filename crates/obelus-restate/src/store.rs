@@ -282,8 +282,8 @@ impl Store for RestateStore {
 }
 
 impl Workers for RestateStore {
-    fn tell<'a>(&'a self, session: &'a str, told: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>> {
-        let WorkerInput { input, id, at } = told;
+    fn send_input<'a>(&'a self, session: &'a str, input: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>> {
+        let WorkerInput { input, id, at } = input;
         Box::pin(async move {
             let envelope = Envelope { at, inputs: vec![input], id, of: None };
             let answered: Result<Answered, _> = self.cluster.call(session, "input", &envelope).await;

@@ -242,9 +242,9 @@ impl Actor {
                 }
             }
             if self.session.is_at_rest()
-                && let Some(tell) = self.deferred.pop_front()
+                && let Some(command) = self.deferred.pop_front()
             {
-                self.tell(tell).await;
+                self.handle_input(command).await;
             } else if self.failure.is_none() && self.work.has_outcomes() {
                 self.take_outcomes(None).await;
             } else {
@@ -287,7 +287,7 @@ impl Actor {
         while let Ok(command) = self.commands.try_recv() {
             command.refuse(&refused);
         }
-        self.deferred.drain(..).for_each(|tell| tell.answer(Err(refused.clone())));
+        self.deferred.drain(..).for_each(|command| command.answer(Err(refused.clone())));
         let services = self.services.take();
         drop(self);
         if let Some(services) = services {
@@ -363,9 +363,9 @@ impl Actor {
                 self.wake().await;
                 self.waiters.add(waiter);
             }
-            ActorCommand::Tell(tell) => {
+            ActorCommand::Input(command) => {
                 self.may_unload = false;
-                self.take_command_input(*tell).await;
+                self.take_command_input(*command).await;
             }
             ActorCommand::Unload => self.may_unload = true,
             ActorCommand::End => return Some(End::Requested),

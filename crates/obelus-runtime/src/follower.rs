@@ -43,7 +43,7 @@ pub type WorkersFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Processes that run sessions, and a store that they share with this one.
 pub trait Workers: Send + Sync + 'static {
     /// Gives a session an input; returns the number of its record. It is durable then.
-    fn tell<'a>(&'a self, session: &'a str, told: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>>;
+    fn send_input<'a>(&'a self, session: &'a str, input: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>>;
 
     /// The records of a session after one, and the number of the last record.
     fn news<'a>(&'a self, session: &'a str, after: u64) -> WorkersFuture<'a, Result<(Vec<Record>, u64), StoreError>>;
@@ -168,7 +168,7 @@ impl Follower {
                 self.waiters.add(waiter);
                 self.pause = PAUSE[0];
             }
-            ActorCommand::Tell(tell) => self.tell(*tell).await,
+            ActorCommand::Input(command) => self.handle_input(*command).await,
             ActorCommand::Attach { path, answer } => {
                 let error = std::io::Error::other("this engine keeps no pictures");
                 let _ = answer.send(Err(ImageError::Unreadable { path, error }));
@@ -184,15 +184,18 @@ impl Follower {
         }
     }
 
-    async fn tell(&mut self, tell: InputCommand) {
-        let input =
-            WorkerInput { input: without_secrets_of(tell.input.clone()), id: tell.id.clone(), at: (self.clock)() };
-        let recorded = self.workers.tell(&self.id, input).await;
+    async fn handle_input(&mut self, command: InputCommand) {
+        let input = WorkerInput {
+            input: without_secrets_of(command.input.clone()),
+            id: command.id.clone(),
+            at: (self.clock)(),
+        };
+        let recorded = self.workers.send_input(&self.id, input).await;
         if let Ok(record) = recorded {
             self.reached = self.reached.max(record);
         }
         self.pause = PAUSE[0];
-        tell.answer(recorded);
+        command.answer(recorded);
     }
 
     /// Reads new records.

@@ -61,7 +61,7 @@ impl Elicitations {
     }
 
     /// Sends the answer to the call, unless it has given up.
-    pub(super) fn tell(&mut self, call: CallId, key: String, answer: ElicitationAnswer) {
+    pub(super) fn send_answer(&mut self, call: CallId, key: String, answer: ElicitationAnswer) {
         let Some(waiting) = self.waiting.remove(&(call, key)) else { return };
         let _ = waiting.send(match answer {
             ElicitationAnswer::Value(value) => Elicited::Value(value),

@@ -133,7 +133,7 @@ impl Actor {
         for incoming in batch.drain(..) {
             at = incoming.at;
             self.before(&incoming.input);
-            let told = is_on.then(|| incoming.input.clone());
+            let for_events = is_on.then(|| incoming.input.clone());
             let before = self.session.context().length();
             refusal = self.session.handle(incoming.at, incoming.input);
             if refusal.is_err() {
@@ -142,10 +142,10 @@ impl Actor {
             count += 1;
             let handed_out = self.tasks.len();
             self.tasks.extend(std::iter::from_fn(|| self.session.poll()));
-            if let Some(told) = told {
+            if let Some(input) = for_events {
                 let is_news = self.session.context().length() > before;
                 let tasks = &self.tasks[handed_out..];
-                events.extend(EventBody::of(&self.session, at, &told, is_news, tasks));
+                events.extend(EventBody::of(&self.session, at, &input, is_news, tasks));
             }
         }
         self.batch_buffer = batch;

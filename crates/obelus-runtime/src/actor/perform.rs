@@ -59,7 +59,7 @@ impl Actor {
                 self.ask(id);
             }
             Task::Load { id, path } => self.work.load(id, path),
-            Task::AnswerElicitation { id, key, answer } => self.work.elicitations.tell(id, key, answer),
+            Task::AnswerElicitation { id, key, answer } => self.work.elicitations.send_answer(id, key, answer),
             Task::Rest(reply) => {
                 self.is_settling = false;
                 return Some(reply);

@@ -192,7 +192,7 @@ impl HostShared {
         };
         match begun {
             Ok(None) => Ok(()),
-            Ok(Some(input)) => rules::tell(slot, input).await,
+            Ok(Some(input)) => rules::send_input(slot, input).await,
             Err(error) => Err(closed(&connections, error).await),
         }
     }

@@ -121,9 +121,9 @@ fn today(spec: &SessionSpec) -> Result<Result<Option<CurrentFile>, PathBuf>, Hos
 }
 
 /// Gives the input to a session that was just opened.
-pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
+pub(super) async fn send_input(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
     let (answer, answered) = oneshot::channel();
-    slot.send_live(ActorCommand::Tell(Box::new(InputCommand { input, id: None, is_first: true, answer })))?;
+    slot.send_live(ActorCommand::Input(Box::new(InputCommand { input, id: None, is_first: true, answer })))?;
     answered.await.map_err(|_| ended_refusal())??;
     Ok(())
 }
