@@ -222,7 +222,7 @@ impl Follower {
         let restored = Replica::restore(store, &self.id, &self.session_factory, None);
         self.replica = restored.map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
         self.reached = last;
-        self.feed.begin(self.replica.last());
+        self.feed.resume_at(self.replica.last());
         Ok(())
     }
 
@@ -236,7 +236,7 @@ impl Follower {
             let (at, input) = (record.at, Arc::clone(&record.input));
             let heard = self.replica.apply(record).map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
             let last = self.replica.last();
-            if !self.feed.pass(last) {
+            if !self.feed.skip_record(last) {
                 let events = EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks);
                 self.feed.publish(last, at, events);
             }
@@ -245,7 +245,7 @@ impl Follower {
         if let Some(report) = &mut self.report {
             let session = self.replica.session_mut();
             match self.feed.is_watched() {
-                true => self.feed.pass_on(at, [report.moved(session)]),
+                true => self.feed.publish_transient(at, [report.moved(session)]),
                 false => report.skip(session),
             }
         }

@@ -137,7 +137,7 @@ impl IterationLog {
     }
 
     /// Ends the iteration with this state: the model is asked again, or the turn rests.
-    pub(crate) fn ends(&mut self, session: &Session, state: Value, reply: Option<&Reply>) -> Option<FileNews> {
+    pub(crate) fn end_iteration(&mut self, session: &Session, state: Value, reply: Option<&Reply>) -> Option<FileNews> {
         let Iteration { at, inputs, model, used, requests, .. } = std::mem::take(&mut self.current);
         let at = at?;
         self.number += 1;

@@ -128,12 +128,12 @@ impl Actor {
     }
 
     fn take_in_memory(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
-        let is_on = self.report.feed.is_on();
+        let has_consumers = self.report.feed.has_consumers();
         let (mut refusal, mut count, mut at, mut events) = (Ok(()), 0, self.latest, Vec::new());
         for incoming in batch.drain(..) {
             at = incoming.at;
             self.before(&incoming.input);
-            let for_events = is_on.then(|| incoming.input.clone());
+            let for_events = has_consumers.then(|| incoming.input.clone());
             let before = self.session.context().length();
             refusal = self.session.handle(incoming.at, incoming.input);
             if refusal.is_err() {
@@ -175,8 +175,8 @@ impl Actor {
                 Ok(InputEffects { tasks, digest }) => {
                     records.push(Record { at, input: Arc::clone(&input), id, digest: Some(digest) });
                     let is_news = self.session.context().length() > before;
-                    let is_on = self.report.feed.is_on();
-                    let events = is_on.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
+                    let has_consumers = self.report.feed.has_consumers();
+                    let events = has_consumers.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
                     may_speculate &= all.len() < MOST_AT_ONCE && tasks.iter().all(is_read);
                     if may_speculate {
                         let ended = calls(&tasks).filter_map(|start| self.work.start_speculative(start.clone()));

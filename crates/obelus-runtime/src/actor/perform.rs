@@ -55,7 +55,7 @@ impl Actor {
                 self.work.start(*start);
             }
             Task::AskModel { id } => {
-                self.about_files(SessionFiles::asks);
+                self.about_files(SessionFiles::on_model_asked);
                 self.ask(id);
             }
             Task::Load { id, path } => self.work.load(id, path),
@@ -132,7 +132,7 @@ impl Actor {
             true if self.work.has_outcomes() && rest.is_none() => {}
             true => {
                 let moved = self.report.moved(&mut self.session);
-                self.report.feed.pass_on(at, [moved]);
+                self.report.feed.publish_transient(at, [moved]);
             }
             false => self.report.skip(&mut self.session),
         }
@@ -140,7 +140,7 @@ impl Actor {
         match &rest {
             Some(reply) => self.about_files(|files, session| files.at_rest(session, reply)),
             // A state from outside may come without a turn.
-            None if is_at_rest => self.about_files(SessionFiles::if_put),
+            None if is_at_rest => self.about_files(SessionFiles::write_if_replaced),
             None => {}
         }
         if self.record >= self.checkpointed + MOST_RECORDS {
@@ -182,14 +182,14 @@ impl Actor {
 
     /// Publishes an event without a number of its own.
     fn tell_passing(&mut self, body: EventBody) {
-        if self.report.feed.is_on() {
-            self.report.feed.pass_on(self.latest, [body]);
+        if self.report.feed.has_consumers() {
+            self.report.feed.publish_transient(self.latest, [body]);
         }
     }
 
     /// Publishes the events of the latest record.
     pub(super) fn publish(&self, at: Time, events: impl FnOnce() -> Vec<EventBody>) {
-        if !self.report.feed.pass(self.record) {
+        if !self.report.feed.skip_record(self.record) {
             self.report.feed.publish(self.record, at, events());
         }
     }

@@ -35,7 +35,7 @@ struct Opened {
     states: TurnStates,
     journal: Option<Journal>,
     /// Whether its state was imported.
-    is_put: bool,
+    is_replaced: bool,
     /// Changes of its agent's file.
     rules: Option<RulesChange>,
 }
@@ -43,7 +43,7 @@ struct Opened {
 impl Opened {
     fn restored(restored: Restored, journal: Journal) -> Self {
         let Restored { session, last, open, states, .. } = restored;
-        Self { session, last, open, states, journal: Some(journal), is_put: false, rules: None }
+        Self { session, last, open, states, journal: Some(journal), is_replaced: false, rules: None }
     }
 }
 
@@ -68,7 +68,7 @@ impl HostShared {
             open: Vec::new(),
             states: TurnStates::default(),
             journal: None,
-            is_put: false,
+            is_replaced: false,
             rules: None,
         };
         self.begin(&slot, &spec, connections, opened)?;
@@ -102,12 +102,12 @@ impl HostShared {
         }
         spec.mask_secrets();
         let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
-        let is_put = first.iter().any(|input| matches!(input, Input::State { .. }));
+        let is_replaced = first.iter().any(|input| matches!(input, Input::State { .. }));
         let created = self.store_new(id, &spec, &connections, first);
         let created = created.and_then(|()| match &self.options.workers {
             Some(_) => self.follow(&slot, &spec, connections.clone()).map(drop),
             None => {
-                let opened = Opened { is_put, ..self.restore(id, &spec, &connections)? };
+                let opened = Opened { is_replaced, ..self.restore(id, &spec, &connections)? };
                 self.begin(&slot, &spec, connections.clone(), opened)
             }
         });
@@ -211,7 +211,7 @@ impl HostShared {
         let (store, id) = (self.store()?, slot.id());
         self.genesis(id)?;
         let from = store.snapshot(id)?.map_or(0, |snapshot| snapshot.seq);
-        slot.feed().begin(from + store.load(id, from, None)?.records.len() as u64);
+        slot.feed().resume_at(from + store.load(id, from, None)?.records.len() as u64);
         Ok(())
     }
 
@@ -287,7 +287,7 @@ impl HostShared {
         let replica = Replica::restore(self.store()?, id, &session_factory(id, spec, &connections), None)?;
         let (input, change) = rules::news(spec, replica.session(), &connections.activities)?;
         let rules = Some(change).filter(|change| *change != RulesChange::default());
-        slot.feed().begin(replica.last());
+        slot.feed().resume_at(replica.last());
         let (sender, commands) = mpsc::unbounded_channel();
         let (over, ended) = watch::channel(false);
         let session_factory = session_factory(id, spec, &connections);
@@ -316,7 +316,7 @@ impl HostShared {
         connections: Connections,
         opened: Opened,
     ) -> Result<(), HostError> {
-        let Opened { session, last, open, states, journal, is_put, rules } = opened;
+        let Opened { session, last, open, states, journal, is_replaced, rules } = opened;
         let is_under_way = |task: &&Task| matches!(task, Task::Call(_) | Task::AskModel { .. });
         let reopened = Reopened { under_way: open.iter().filter(is_under_way).count(), rules };
         let is_stored = journal.is_some();
@@ -327,12 +327,12 @@ impl HostShared {
         let mut files = files.map(|folder| SessionFiles::open(folder, slot.id())).transpose()?;
         if let Some(files) = &mut files {
             files.begin(&session, states);
-            if is_put {
+            if is_replaced {
                 // Errors are reported when the file is next used.
-                let _ = files.put(&session);
+                let _ = files.replace(&session);
             }
         }
-        slot.feed().begin(last);
+        slot.feed().resume_at(last);
         let (sender, commands) = mpsc::unbounded_channel();
         let (over, ended) = watch::channel(false);
         let begin = ActorStart {
