@@ -349,7 +349,7 @@ impl Actor {
     /// Carries out a command. Returns an end if it is told to.
     async fn handle_command(&mut self, command: ActorCommand) -> Option<End> {
         match command {
-            ActorCommand::Inspect(look) => look(&self.session),
+            ActorCommand::Inspect(read) => read(&self.session),
             ActorCommand::Attach { path, answer } => {
                 let _ = answer.send(self.attach(&path));
             }

@@ -32,7 +32,7 @@ pub(crate) const NOT_SUPPORTED: &str = "not_supported";
 const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 
 /// How often it checks for subscribers.
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long the workers may be unreachable before those who wait are told.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -124,7 +124,7 @@ impl Follower {
             if is_wanted {
                 idle_since = Instant::now();
             }
-            let pause = if is_wanted { self.pause } else { LOOK };
+            let pause = if is_wanted { self.pause } else { CHECK_INTERVAL };
             tokio::select! {
                 biased;
                 command = self.commands.recv() => match command {
@@ -159,9 +159,9 @@ impl Follower {
 
     async fn handle_command(&mut self, command: ActorCommand, store: &Arc<dyn Store>) {
         match command {
-            ActorCommand::Inspect(look) => {
+            ActorCommand::Inspect(read) => {
                 self.refresh(store).await;
-                look(self.replica.session());
+                read(self.replica.session());
             }
             ActorCommand::Wait(waiter) => {
                 self.refresh(store).await;
