@@ -219,29 +219,22 @@ impl Sessions {
         stored: &[StoredRecord],
         head: &SessionHead,
     ) -> Result<LiveSession, LiveError> {
-        self.begun(id, genesis, stored, head).map_err(|error| self.warnings.report_once(id, error))
-    }
-
-    fn begun(
-        &self,
-        id: &str,
-        genesis: Value,
-        stored: &[StoredRecord],
-        head: &SessionHead,
-    ) -> Result<LiveSession, LiveError> {
-        let (spec, connections, session_factory) = self.connected(id, genesis)?;
-        let mut live = LiveSession {
-            key: head.key.clone(),
-            sum: Checksum::default(),
-            replica: Replica::new(id, session_factory().map_err(LiveError::Unrestorable)?),
-            spec,
-            connections,
+        let begin = || {
+            let (spec, connections, session_factory) = self.connected(id, genesis)?;
+            let mut live = LiveSession {
+                key: head.key.clone(),
+                sum: Checksum::default(),
+                replica: Replica::new(id, session_factory().map_err(LiveError::Unrestorable)?),
+                spec,
+                connections,
+            };
+            for record in records_of(id, 0, stored)? {
+                live.replica.apply(record)?;
+            }
+            live.advanced(head);
+            Ok(live)
         };
-        for record in records_of(id, 0, stored)? {
-            live.replica.apply(record)?;
-        }
-        live.advanced(head);
-        Ok(live)
+        begin().map_err(|error| self.warnings.report_once(id, error))
     }
 
     fn connected(

@@ -60,7 +60,7 @@ impl HostShared {
         let made = spec.check_names().and_then(|()| spec.session(id, &connections.activities));
         let session = match made {
             Ok(session) => session,
-            Err(error) => return Err(closed(&connections, error.into()).await),
+            Err(error) => return Err(close_services(&connections, error.into()).await),
         };
         let opened = Opened {
             session,
@@ -98,7 +98,7 @@ impl HostShared {
         let connections = self.options.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
         // Its servers may have brought tools.
         if let Err(error) = self.check_workers(&spec) {
-            return Err(closed(&connections, error).await);
+            return Err(close_services(&connections, error).await);
         }
         spec.mask_secrets();
         let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
@@ -116,7 +116,7 @@ impl HostShared {
                 self.notify_created(id);
                 Ok(SessionHandle::new(Arc::clone(&slot)))
             }
-            Err(error) => Err(closed(&connections, error).await),
+            Err(error) => Err(close_services(&connections, error).await),
         }
     }
 
@@ -185,7 +185,7 @@ impl HostShared {
         let begun = match &self.options.workers {
             Some(_) => self.follow(slot, &spec, connections.clone()),
             None => self.restore(id, &spec, &connections).and_then(|mut opened| {
-                let (input, change) = rules::news(&spec, &opened.session, &connections.activities)?;
+                let (input, change) = rules::change_since_opened(&spec, &opened.session, &connections.activities)?;
                 opened.rules = Some(change).filter(|change| *change != RulesChange::default());
                 self.begin(slot, &spec, connections.clone(), opened).map(|()| input)
             }),
@@ -193,7 +193,7 @@ impl HostShared {
         match begun {
             Ok(None) => Ok(()),
             Ok(Some(input)) => rules::send_input(slot, input).await,
-            Err(error) => Err(closed(&connections, error).await),
+            Err(error) => Err(close_services(&connections, error).await),
         }
     }
 
@@ -285,7 +285,7 @@ impl HostShared {
         let Some(workers) = &self.options.workers else { return Ok(None) };
         let id = slot.id();
         let replica = Replica::restore(self.store()?, id, &session_factory(id, spec, &connections), None)?;
-        let (input, change) = rules::news(spec, replica.session(), &connections.activities)?;
+        let (input, change) = rules::change_since_opened(spec, replica.session(), &connections.activities)?;
         let rules = Some(change).filter(|change| *change != RulesChange::default());
         slot.feed().resume_at(replica.last());
         let (sender, commands) = mpsc::unbounded_channel();
@@ -429,7 +429,7 @@ pub fn session_factory(id: &str, spec: &SessionSpec, connections: &Connections) 
 }
 
 /// Ends the services of a session that could not be opened.
-async fn closed(connections: &Connections, error: HostError) -> HostError {
+async fn close_services(connections: &Connections, error: HostError) -> HostError {
     if let Some(services) = &connections.services {
         services.close().await;
     }
