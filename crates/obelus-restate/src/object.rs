@@ -131,7 +131,7 @@ impl SessionObject {
             let _ = self.0.stops.send(ctx.key().to_owned());
         }
         if step.answer.is_err() {
-            // Its clock has advanced without a record: the next input must not have that time.
+            // For the next input the session is restored from its records, so that a refusal leaves no trace.
             *place = None;
         }
         write(&ctx, Some(&stored), &step);

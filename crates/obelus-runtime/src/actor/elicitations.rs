@@ -12,8 +12,6 @@ use obelus_kernel::session::CallId;
 pub(super) struct Elicitations {
     sender: mpsc::UnboundedSender<PendingElicitation>,
     receiver: mpsc::UnboundedReceiver<PendingElicitation>,
-    /// The elicitor of the latest call.
-    elicitor: Elicitor,
     /// By call and question key.
     waiting: BTreeMap<(CallId, String), oneshot::Sender<Elicited>>,
     next: u64,
@@ -24,15 +22,12 @@ pub(super) struct Elicitations {
 impl Elicitations {
     pub(super) fn new(unattended: bool) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver, elicitor: Elicitor::nobody(), waiting: BTreeMap::new(), next: 0, unattended }
+        Self { sender, receiver, waiting: BTreeMap::new(), next: 0, unattended }
     }
 
     /// The elicitor of a call.
-    pub(super) fn elicitor(&mut self, call: &CallId) -> Elicitor {
-        if !self.elicitor.renewed(call) {
-            self.elicitor = Elicitor::of(call, self.sender.clone());
-        }
-        self.elicitor.clone()
+    pub(super) fn elicitor(&self, call: &CallId) -> Elicitor {
+        Elicitor::of(call, self.sender.clone())
     }
 
     pub(super) async fn next(&mut self) -> PendingElicitation {
