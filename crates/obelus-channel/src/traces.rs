@@ -65,7 +65,7 @@ impl Traces {
             let about = traces.about(host, &id).await;
             let mut spans = Spans::new(about);
             while let Some(event) = events.next().await {
-                let is_known = !event.is_passing || matches!(event.body, EventBody::ModelAsked { .. });
+                let is_known = !event.is_transient || matches!(event.body, EventBody::ModelAsked { .. });
                 for span in is_known.then(|| spans.take(&event)).into_iter().flatten() {
                     // If the queue is full, the span is lost.
                     let _ = traces.queue.try_send(span);

@@ -94,15 +94,15 @@ async fn bare(server: &Server, round: usize, counter: &AtomicUsize) -> f64 {
 
 /// Starts the plans of sessions, all at once.
 async fn begin(store: &RestateStore, names: &[String]) {
-    let told = names.iter().cloned().map(|name| {
+    let sent = names.iter().cloned().map(|name| {
         let store = store.clone();
         tokio::spawn(async move {
-            let told = WorkerInput { input: Input::RunPlan, id: None, at: system_clock() };
-            store.tell(&name, told).await.expect("it is taken")
+            let input = WorkerInput { input: Input::RunPlan, id: None, at: system_clock() };
+            store.send_input(&name, input).await.expect("it is taken")
         })
     });
-    for told in told.collect::<Vec<_>>() {
-        told.await.expect("it is told");
+    for input in sent.collect::<Vec<_>>() {
+        input.await.expect("it is sent");
     }
 }
 

@@ -21,7 +21,7 @@ use crate::running::RunningEffects;
 use crate::wire::{EffectTask, Envelope, SESSION};
 
 /// How often a long effect checks whether its turn was stopped elsewhere: at first, and at most.
-const LOOK: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+const CHECK_INTERVAL: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// The service. Every worker has one.
 pub(crate) struct EffectService {
@@ -107,7 +107,7 @@ impl EffectService {
     /// Completes when the turn was stopped, here or in another worker.
     async fn stopped(&self, effect: &EffectTask) {
         let mut stops = self.sessions.stops.subscribe();
-        let mut pause = LOOK[0];
+        let mut pause = CHECK_INTERVAL[0];
         loop {
             tokio::select! {
                 stopped = stops.recv() => match stopped {
@@ -121,7 +121,7 @@ impl EffectService {
                     {
                         return;
                     }
-                    pause = (pause * 2).min(LOOK[1]);
+                    pause = (pause * 2).min(CHECK_INTERVAL[1]);
                 }
             }
         }

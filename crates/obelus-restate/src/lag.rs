@@ -42,7 +42,7 @@ impl RestateStore {
             if let Some(head) = self.head(session).await? {
                 return Ok(head);
             }
-            if !is_known && (!self.asks_objects || self.said(session).await? == ObjectAnswer::Nothing) {
+            if !is_known && (!self.asks_objects || self.ask_object(session).await? == ObjectAnswer::Nothing) {
                 return Err(StoreError::Unknown(session.to_owned()));
             }
             is_known = true;
@@ -60,7 +60,7 @@ impl RestateStore {
         if head.seq >= known || !self.asks_objects {
             return Ok(head);
         }
-        match self.said(session).await? {
+        match self.ask_object(session).await? {
             ObjectAnswer::Nothing => Err(StoreError::Unknown(session.to_owned())),
             ObjectAnswer::Exists(Some(seq)) if seq > head.seq => Err(self.lags(session).into()),
             ObjectAnswer::Exists(_) => Ok(head),
@@ -73,7 +73,7 @@ impl RestateStore {
     }
 
     /// Asks the object of a session.
-    async fn said(&self, session: &str) -> Result<ObjectAnswer, StoreError> {
+    async fn ask_object(&self, session: &str) -> Result<ObjectAnswer, StoreError> {
         check_name(session)?;
         let nothing = Envelope { at: Time(0), inputs: Vec::new(), id: None, of: None };
         let asked = self.cluster().call::<Answered>(session, "input", &nothing);

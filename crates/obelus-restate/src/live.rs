@@ -148,7 +148,7 @@ impl Sessions {
             }
         }
         *place = None;
-        *place = Some(self.restore(id, head).await.map_err(|error| self.warnings.told(id, error))?);
+        *place = Some(self.restore(id, head).await.map_err(|error| self.warnings.report_once(id, error))?);
         Ok(place)
     }
 
@@ -177,11 +177,11 @@ impl Sessions {
         if live.key != head.key || last >= head.seq {
             return Ok(false);
         }
-        let kept = self.store.kept(id, last, head.seq).await?;
-        if !leads_to(&live.sum, &kept, head) {
+        let stored = self.store.stored_records(id, last, head.seq).await?;
+        if !leads_to(&live.sum, &stored, head) {
             return Ok(false);
         }
-        for record in records_of(id, last, &kept)? {
+        for record in records_of(id, last, &stored)? {
             live.replica.apply(record)?;
         }
         live.advanced(head);
@@ -216,32 +216,25 @@ impl Sessions {
         &self,
         id: &str,
         genesis: Value,
-        kept: &[StoredRecord],
+        stored: &[StoredRecord],
         head: &SessionHead,
     ) -> Result<LiveSession, LiveError> {
-        self.begun(id, genesis, kept, head).map_err(|error| self.warnings.told(id, error))
-    }
-
-    fn begun(
-        &self,
-        id: &str,
-        genesis: Value,
-        kept: &[StoredRecord],
-        head: &SessionHead,
-    ) -> Result<LiveSession, LiveError> {
-        let (spec, connections, session_factory) = self.connected(id, genesis)?;
-        let mut live = LiveSession {
-            key: head.key.clone(),
-            sum: Checksum::default(),
-            replica: Replica::new(id, session_factory().map_err(LiveError::Unrestorable)?),
-            spec,
-            connections,
+        let begin = || {
+            let (spec, connections, session_factory) = self.connected(id, genesis)?;
+            let mut live = LiveSession {
+                key: head.key.clone(),
+                sum: Checksum::default(),
+                replica: Replica::new(id, session_factory().map_err(LiveError::Unrestorable)?),
+                spec,
+                connections,
+            };
+            for record in records_of(id, 0, stored)? {
+                live.replica.apply(record)?;
+            }
+            live.advanced(head);
+            Ok(live)
         };
-        for record in records_of(id, 0, kept)? {
-            live.replica.apply(record)?;
-        }
-        live.advanced(head);
-        Ok(live)
+        begin().map_err(|error| self.warnings.report_once(id, error))
     }
 
     fn connected(
@@ -302,11 +295,11 @@ fn found_below(agents: &Path, mut spec: SessionSpec) -> SessionSpec {
 }
 
 /// Whether records continue from a sum and lead to a head.
-fn leads_to(from: &Checksum, kept: &[StoredRecord], head: &SessionHead) -> bool {
+fn leads_to(from: &Checksum, stored: &[StoredRecord], head: &SessionHead) -> bool {
     let mut sum = from.clone();
-    kept.iter().all(|kept| {
-        let fits = kept.fits(&sum);
-        sum = kept.sum.clone();
+    stored.iter().all(|stored| {
+        let fits = stored.fits(&sum);
+        sum = stored.sum.clone();
         fits
     }) && sum == head.sum
 }

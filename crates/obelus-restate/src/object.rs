@@ -23,7 +23,7 @@ use crate::wire::{
 };
 
 /// How long a session rests before a checkpoint: the next turn may follow at once.
-const KEPT_AFTER: Duration = Duration::from_secs(1);
+const CHECKPOINT_DELAY: Duration = Duration::from_secs(1);
 
 /// How long after an outcome was parked to check whether the session can be restored.
 const UNPARKED_AFTER: Duration = Duration::from_secs(10);
@@ -59,8 +59,8 @@ impl SessionObject {
         let text = genesis.to_string();
         let head = SessionHead {
             seq: records.len() as u64,
-            last_at: records.last().and_then(|kept| kept.record().ok()).map(|record| record.at),
-            sum: records.last().map(|kept| kept.sum.clone()).unwrap_or_default(),
+            last_at: records.last().and_then(|stored| stored.record().ok()).map(|record| record.at),
+            sum: records.last().map(|stored| stored.sum.clone()).unwrap_or_default(),
             ..SessionHead::new(SessionSpec::key_in(&genesis), at, Checksum::of(&text))
         };
         let live = match self.0.begin(ctx.key(), genesis, &records, &head) {
@@ -69,12 +69,12 @@ impl SessionObject {
         };
         let step = step::step_of_import(&live.replica, &head);
         ctx.set(key::GENESIS, text.into_bytes());
-        for (seq, kept) in (1..).zip(&records) {
-            if let Some(id) = kept.record().ok().and_then(|record| Some((record.id?, record.input))) {
+        for (seq, stored) in (1..).zip(&records) {
+            if let Some(id) = stored.record().ok().and_then(|record| Some((record.id?, record.input))) {
                 let (id, input) = id;
                 ctx.set(&key::input(id.as_str()), Json(TakenInput { seq, sum: step::sum_of_input(&input)? }));
             }
-            ctx.set(&key::record(seq), Json(kept.clone()));
+            ctx.set(&key::record(seq), Json(stored.clone()));
         }
         *self.0.lock_session(ctx.key()).await = Some(live);
         write(&ctx, None, &step);
@@ -131,7 +131,7 @@ impl SessionObject {
             let _ = self.0.stops.send(ctx.key().to_owned());
         }
         if step.answer.is_err() {
-            // Its clock has advanced without a record: the next input must not have that time.
+            // For the next input the session is restored from its records, so that a refusal leaves no trace.
             *place = None;
         }
         write(&ctx, Some(&stored), &step);
@@ -160,8 +160,8 @@ impl SessionObject {
 
     /// Checkpoints a resting session.
     #[handler]
-    async fn keep(&self, ctx: ObjectContext<'_>, keep: Json<CheckpointRequest>) -> HandlerResult<()> {
-        let CheckpointRequest { key, seq } = keep.into_inner();
+    async fn keep(&self, ctx: ObjectContext<'_>, request: Json<CheckpointRequest>) -> HandlerResult<()> {
+        let CheckpointRequest { key, seq } = request.into_inner();
         let Some(Json(head)) = ctx.get::<Json<SessionHead>>(key::HEAD).await? else { return Ok(()) };
         if head.key != key || head.seq != seq || head.rest >= seq {
             return Ok(());
@@ -213,13 +213,13 @@ impl SessionObject {
         };
         let mut ids = Vec::new();
         for seq in from..=head.seq {
-            let kept = ctx.get::<Json<StoredRecord>>(&key::record(seq)).await?;
-            ids.extend(kept.and_then(|kept| kept.into_inner().record().ok()).and_then(|record| record.id));
+            let stored = ctx.get::<Json<StoredRecord>>(&key::record(seq)).await?;
+            ids.extend(stored.and_then(|stored| stored.into_inner().record().ok()).and_then(|record| record.id));
         }
         let cut = SessionHead {
             seq: head.seq.min(from - 1),
-            last_at: before.as_ref().and_then(|kept| kept.record().ok()).map(|record| record.at),
-            sum: before.map(|kept| kept.sum).unwrap_or_default(),
+            last_at: before.as_ref().and_then(|stored| stored.record().ok()).map(|record| record.at),
+            sum: before.map(|stored| stored.sum).unwrap_or_default(),
             rest: Some(head.rest).filter(|rest| *rest < from).unwrap_or_default(),
             parked: 0,
             // Results of calls that were removed, and workers that still have them in memory, are of the old key.
@@ -355,8 +355,8 @@ fn advance(
 
 /// Writes the changes of a step, and sends its effects.
 fn write(ctx: &ObjectContext<'_>, before: Option<&SessionHead>, step: &StepChanges) {
-    for (seq, kept) in &step.records {
-        ctx.set(&key::record(*seq), Json(kept.clone()));
+    for (seq, stored) in &step.records {
+        ctx.set(&key::record(*seq), Json(stored.clone()));
     }
     match step.inbox.as_deref() {
         None => {}
@@ -380,9 +380,9 @@ fn write(ctx: &ObjectContext<'_>, before: Option<&SessionHead>, step: &StepChang
         let after = delay(timer.due, step.head.last_at.unwrap_or(step.head.created));
         ctx.request::<Json<Tick>, ()>(own("tick"), Json(tick)).send_after(after);
     }
-    if step.keep {
-        let keep = CheckpointRequest { key: step.head.key.clone(), seq: step.head.seq };
-        ctx.request::<Json<CheckpointRequest>, ()>(own("keep"), Json(keep)).send_after(KEPT_AFTER);
+    if step.needs_checkpoint {
+        let request = CheckpointRequest { key: step.head.key.clone(), seq: step.head.seq };
+        ctx.request::<Json<CheckpointRequest>, ()>(own("keep"), Json(request)).send_after(CHECKPOINT_DELAY);
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::wire::{Checksum, EffectTask, Envelope, SessionHead, StoredRecord, TakenInput, TaskRef, Timer};
 
 /// A resting session is checkpointed after this many records, so that restoring it replays few.
-const KEPT_AFTER: u64 = 32;
+const CHECKPOINT_RECORDS: u64 = 32;
 
 /// What to write and send.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct StepChanges {
     /// A timer to set.
     pub(crate) timer: Option<Timer>,
     /// Whether a checkpoint is due.
-    pub(crate) keep: bool,
+    pub(crate) needs_checkpoint: bool,
     /// Whether a person said stop.
     pub(crate) stopped: bool,
     /// The record of the last input, or why it was refused.
@@ -43,12 +43,12 @@ pub(crate) fn take(
     let mut step = StepChanges::begin(head);
     // Expired questions can no longer be answered.
     if envelope.of.is_none() && replica.session().timeout().is_some_and(|due| due <= at) {
-        let _ = step.tell(replica, at, Input::Tick, None)?;
+        let _ = step.take_input(replica, at, Input::Tick, None)?;
     }
     let last = envelope.inputs.len().saturating_sub(1);
     for (index, input) in envelope.inputs.iter().enumerate() {
         let id = envelope.id.clone().filter(|_| index == last);
-        match step.tell(replica, at, input.clone(), id)? {
+        match step.take_input(replica, at, input.clone(), id)? {
             Ok(()) => step.answer = Ok(step.head.seq),
             Err(refused) => {
                 step.answer = Err(refused);
@@ -64,7 +64,7 @@ pub(crate) fn take(
 pub(crate) fn tick(replica: &mut Replica, head: &SessionHead, at: Time) -> Result<StepChanges, serde_json::Error> {
     let at = head.last_at.map_or(at, |last| last.max(at));
     let mut step = StepChanges::begin(head);
-    step.answer = step.tell(replica, at, Input::Tick, None)?.map(|()| step.head.seq);
+    step.answer = step.take_input(replica, at, Input::Tick, None)?.map(|()| step.head.seq);
     step.finish(replica);
     Ok(step)
 }
@@ -91,14 +91,14 @@ impl StepChanges {
             inbox: None,
             effects: Vec::new(),
             timer: None,
-            keep: false,
+            needs_checkpoint: false,
             stopped: false,
             answer: Ok(head.seq),
         }
     }
 
     /// Gives the session one input.
-    fn tell(
+    fn take_input(
         &mut self,
         replica: &mut Replica,
         at: Time,
@@ -110,13 +110,13 @@ impl StepChanges {
             Ok(taken) => taken,
             Err(refused) => return Ok(Err(refused)),
         };
-        let kept = StoredRecord::after(&self.head.sum, &Record { id, ..record })?;
+        let stored = StoredRecord::after(&self.head.sum, &Record { id, ..record })?;
         self.head.seq = replica.last();
         self.head.last_at = Some(at);
-        self.head.sum = kept.sum.clone();
+        self.head.sum = stored.sum.clone();
         self.head.stops += u64::from(is_stop);
         self.stopped |= is_stop;
-        self.records.push((self.head.seq, kept));
+        self.records.push((self.head.seq, stored));
         for task in &heard.tasks {
             self.enqueue_effect(replica, task, false);
         }
@@ -168,7 +168,7 @@ impl StepChanges {
             self.head.inbox = sum;
             self.inbox = Some(open);
         }
-        self.keep = session.is_at_rest() && self.head.seq >= self.head.rest + KEPT_AFTER;
+        self.needs_checkpoint = session.is_at_rest() && self.head.seq >= self.head.rest + CHECKPOINT_RECORDS;
     }
 }
 

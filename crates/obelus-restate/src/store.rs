@@ -98,45 +98,50 @@ impl RestateStore {
     }
 
     /// The stored records after one, up to and including another. Their sums are checked.
-    pub(crate) async fn kept(&self, session: &str, after: u64, upto: u64) -> Result<Vec<StoredRecord>, StoreError> {
+    pub(crate) async fn stored_records(
+        &self,
+        session: &str,
+        after: u64,
+        upto: u64,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
         // The record before has the sum from which the first one continues.
         let range = format!("key >= '{}' and key <= '{}'", key::record(after.max(1)), key::record(upto.min(MOST)));
         let rows = self.rows(session, &range).await?;
         let mut sum = Checksum::default();
         let mut all = Vec::with_capacity(rows.len());
         for (seq, (name, text)) in (after.max(1)..).zip(rows) {
-            let kept: StoredRecord = parsed(session, seq, &text)?;
+            let stored: StoredRecord = parsed(session, seq, &text)?;
             if name != key::record(seq) {
                 return Err(damaged(session, seq, "a record is missing"));
             }
             if seq == after {
-                sum = kept.sum;
+                sum = stored.sum;
                 continue;
             }
-            if !kept.fits(&sum) {
+            if !stored.fits(&sum) {
                 return Err(damaged(session, seq, "its sum does not match"));
             }
-            sum = kept.sum.clone();
-            all.push(kept);
+            sum = stored.sum.clone();
+            all.push(stored);
         }
         Ok(all)
     }
 
     /// The sum of the records up to one.
     pub(crate) async fn sum_at(&self, session: &str, seq: u64) -> Result<Checksum, StoreError> {
-        let kept: Option<StoredRecord> = self.value(session, &key::record(seq)).await?;
-        kept.map(|kept| kept.sum).ok_or_else(|| damaged(session, seq, "the record is missing"))
+        let stored: Option<StoredRecord> = self.value(session, &key::record(seq)).await?;
+        stored.map(|stored| stored.sum).ok_or_else(|| damaged(session, seq, "the record is missing"))
     }
 
     async fn loaded(&self, session: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
         let head = self.known_head(session).await?;
         // Handlers write the record first: records beyond the head are not durable yet.
         let upto = upto.unwrap_or(head.seq).min(head.seq);
-        let kept = if after < upto { self.kept(session, after, upto).await? } else { Vec::new() };
-        if (kept.len() as u64) < upto.saturating_sub(after) {
-            return Err(damaged(session, after + kept.len() as u64 + 1, "the record is missing"));
+        let stored = if after < upto { self.stored_records(session, after, upto).await? } else { Vec::new() };
+        if (stored.len() as u64) < upto.saturating_sub(after) {
+            return Err(damaged(session, after + stored.len() as u64 + 1, "the record is missing"));
         }
-        Ok(Journaled { after, records: records_of(session, after, &kept)?, cut: None })
+        Ok(Journaled { after, records: records_of(session, after, &stored)?, cut: None })
     }
 
     /// Runs a request on a blocking thread.
@@ -277,8 +282,8 @@ impl Store for RestateStore {
 }
 
 impl Workers for RestateStore {
-    fn tell<'a>(&'a self, session: &'a str, told: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>> {
-        let WorkerInput { input, id, at } = told;
+    fn send_input<'a>(&'a self, session: &'a str, input: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>> {
+        let WorkerInput { input, id, at } = input;
         Box::pin(async move {
             let envelope = Envelope { at, inputs: vec![input], id, of: None };
             let answered: Result<Answered, _> = self.cluster.call(session, "input", &envelope).await;
@@ -293,8 +298,8 @@ impl Workers for RestateStore {
             if head.seq <= after {
                 return Ok((Vec::new(), head.seq));
             }
-            let kept = self.kept(session, after, head.seq).await?;
-            Ok((records_of(session, after, &kept)?, head.seq))
+            let stored = self.stored_records(session, after, head.seq).await?;
+            Ok((records_of(session, after, &stored)?, head.seq))
         })
     }
 }
@@ -346,10 +351,11 @@ fn refusal(error: ClusterError) -> Refused {
     Refused::new(code, error.to_string())
 }
 
-pub(crate) fn records_of(session: &str, after: u64, kept: &[StoredRecord]) -> Result<Vec<Record>, StoreError> {
-    let read =
-        |(seq, kept): (u64, &StoredRecord)| kept.record().map_err(|error| damaged(session, seq, &error.to_string()));
-    (after + 1..).zip(kept).map(read).collect()
+pub(crate) fn records_of(session: &str, after: u64, stored: &[StoredRecord]) -> Result<Vec<Record>, StoreError> {
+    let read = |(seq, stored): (u64, &StoredRecord)| {
+        stored.record().map_err(|error| damaged(session, seq, &error.to_string()))
+    };
+    (after + 1..).zip(stored).map(read).collect()
 }
 
 fn text(row: &serde_json::Map<String, Value>, column: &str) -> Option<String> {

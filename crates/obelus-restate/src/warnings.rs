@@ -11,25 +11,25 @@ const MOST: usize = 1_000;
 /// Reports sessions that this worker cannot open, each problem of a session once: the cluster retries for long.
 #[derive(Clone)]
 pub(crate) struct Warnings {
-    tell: Arc<dyn Fn(&str) + Send + Sync>,
-    told: Arc<Mutex<HashSet<String>>>,
+    report: Arc<dyn Fn(&str) + Send + Sync>,
+    reported: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Warnings {
-    pub(crate) fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { tell: Arc::new(tell), told: Arc::default() }
+    pub(crate) fn new(report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { report: Arc::new(report), reported: Arc::default() }
     }
 
     /// The same error, which is reported if it is new and a retry in this worker does not help.
-    pub(crate) fn told(&self, session: &str, error: LiveError) -> LiveError {
+    pub(crate) fn report_once(&self, session: &str, error: LiveError) -> LiveError {
         if let LiveError::Unrestorable(text) = &error {
             let line = format!("{session}: {text}");
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.len() >= MOST {
-                told.clear();
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            if reported.len() >= MOST {
+                reported.clear();
             }
-            if told.insert(line.clone()) {
-                (self.tell)(&line);
+            if reported.insert(line.clone()) {
+                (self.report)(&line);
             }
         }
         error
@@ -46,10 +46,10 @@ mod tests {
         let heard = Arc::clone(&lines);
         let warnings = Warnings::new(move |line| heard.lock().unwrap().push(line.to_owned()));
         for _ in 0..3 {
-            warnings.told("monday", LiveError::Unrestorable("there is no such file".to_owned()));
-            warnings.told("monday", LiveError::Unavailable("later".to_owned()));
+            warnings.report_once("monday", LiveError::Unrestorable("there is no such file".to_owned()));
+            warnings.report_once("monday", LiveError::Unavailable("later".to_owned()));
         }
-        warnings.told("tuesday", LiveError::Unrestorable("there is no such file".to_owned()));
+        warnings.report_once("tuesday", LiveError::Unrestorable("there is no such file".to_owned()));
         assert_eq!(*lines.lock().unwrap(), ["monday: there is no such file", "tuesday: there is no such file"]);
     }
 }

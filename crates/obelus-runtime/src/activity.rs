@@ -148,9 +148,9 @@ impl<A: Activity> Activity for MaskedActivity<A> {
     }
 
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
-        let looking = self.0.reconcile(work)?;
+        let reconciling = self.0.reconcile(work)?;
         Some(Box::pin(async move {
-            match looking.await {
+            match reconciling.await {
                 Reconciled::Happened(outcome) => Reconciled::Happened(masked(outcome)),
                 Reconciled::DidNot => Reconciled::DidNot,
                 Reconciled::Unknown(words) => Reconciled::Unknown(without_secrets(&words).into_owned()),

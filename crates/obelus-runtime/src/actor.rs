@@ -78,7 +78,7 @@ const BATCHES_IN_A_ROW: u32 = 64;
 
 /// How long a session rests before a checkpoint: the next turn may follow soon, even from a busy client, and a
 /// checkpoint is as large as the session's memory.
-const KEPT_AFTER: Duration = Duration::from_millis(250);
+const CHECKPOINT_DELAY: Duration = Duration::from_millis(250);
 
 /// After this many records a resting session is checkpointed at once, to limit the replay when it is restored.
 const MOST_RECORDS: u64 = 1024;
@@ -97,7 +97,7 @@ pub(crate) struct Actor {
     /// The number of inputs taken.
     record: u64,
     /// The same at the last checkpoint, or when the session was opened.
-    kept: u64,
+    checkpointed: u64,
     /// When the latest input was taken.
     active_at: Instant,
     journal: Option<Journal>,
@@ -112,16 +112,16 @@ pub(crate) struct Actor {
     /// Inputs from people that wait until an edit of the state file is processed.
     deferred: VecDeque<InputCommand>,
     /// Tasks left by an earlier process. They resume when somebody sends an input or waits.
-    held: Vec<Task>,
+    tasks_to_resume: Vec<Task>,
     is_awake: bool,
     /// Whether the tasks of an earlier process are being resumed: until the turn rests or nothing runs.
     is_settling: bool,
-    /// Whether the session depends on data that only an earlier process had.
-    forgets: bool,
+    /// Whether the session depends on data that only an earlier process had, and is not yet told that they are lost.
+    must_report_process_lost: bool,
     /// Records of input ids, if there is no store.
-    taken: BTreeMap<InputId, u64>,
+    records_of_ids: BTreeMap<InputId, u64>,
     /// The latest time at which questions were due.
-    ticked: Option<Time>,
+    latest_tick: Option<Time>,
     failure: Option<WriteFailure>,
     /// The number of failures since the last successful write.
     failures: u32,
@@ -130,7 +130,7 @@ pub(crate) struct Actor {
     /// Whether to end as soon as it is idle.
     may_unload: bool,
     /// The buffer of the latest batch, for reuse.
-    room: Vec<Incoming>,
+    batch_buffer: Vec<Incoming>,
     /// Tasks of the latest batch.
     tasks: Vec<Task>,
 }
@@ -177,7 +177,7 @@ enum Wake {
     Command(Option<ActorCommand>),
     Due,
     Retry,
-    Keep,
+    Checkpoint,
     Idle,
 }
 
@@ -198,12 +198,12 @@ impl Actor {
         } = begin;
         attached.resume(record);
         let work = RunningWork::new(&connections, spec.folder.clone(), spec.local.unattended);
-        let forgets = session.has_observations() || session.has_elicitations();
+        let must_report_process_lost = session.has_observations() || session.has_elicitations();
         Self {
             agent: spec.catalogue_name(),
             latest: Time::default(),
             record,
-            kept: record,
+            checkpointed: record,
             active_at: Instant::now(),
             journal,
             work,
@@ -214,17 +214,17 @@ impl Actor {
             images,
             attached,
             deferred: VecDeque::new(),
-            held: open,
+            tasks_to_resume: open,
             is_awake: false,
             is_settling: false,
-            forgets,
-            taken: BTreeMap::new(),
-            ticked: None,
+            must_report_process_lost,
+            records_of_ids: BTreeMap::new(),
+            latest_tick: None,
             failure: None,
             failures: 0,
             idle_after,
             may_unload: false,
-            room: Vec::new(),
+            batch_buffer: Vec::new(),
             tasks: Vec::new(),
             session,
             clock,
@@ -242,9 +242,9 @@ impl Actor {
                 }
             }
             if self.session.is_at_rest()
-                && let Some(tell) = self.deferred.pop_front()
+                && let Some(command) = self.deferred.pop_front()
             {
-                self.tell(tell).await;
+                self.handle_input(command).await;
             } else if self.failure.is_none() && self.work.has_outcomes() {
                 self.take_outcomes(None).await;
             } else {
@@ -258,7 +258,7 @@ impl Actor {
                     Wake::Command(None) => return End::Requested,
                     Wake::Due => self.tick().await,
                     Wake::Retry => self.failure = None,
-                    Wake::Keep => self.store_checkpoint(),
+                    Wake::Checkpoint => self.store_checkpoint(),
                     Wake::Idle if may_end(&self.commands) => return End::Idle,
                     Wake::Idle => {}
                 }
@@ -287,7 +287,7 @@ impl Actor {
         while let Ok(command) = self.commands.try_recv() {
             command.refuse(&refused);
         }
-        self.deferred.drain(..).for_each(|tell| tell.answer(Err(refused.clone())));
+        self.deferred.drain(..).for_each(|command| command.answer(Err(refused.clone())));
         let services = self.services.take();
         drop(self);
         if let Some(services) = services {
@@ -330,11 +330,11 @@ impl Actor {
         let until =
             |Time(due): Time| Duration::from_millis(u64::try_from(due.saturating_sub((self.clock)().0)).unwrap_or(0));
         let due = self.due().map(|due| (until(due), Wake::Due));
-        let keep = KEPT_AFTER.saturating_sub(self.active_at.elapsed());
-        let keep = self.needs_checkpoint().then_some((keep, Wake::Keep));
+        let checkpoint = CHECKPOINT_DELAY.saturating_sub(self.active_at.elapsed());
+        let checkpoint = self.needs_checkpoint().then_some((checkpoint, Wake::Checkpoint));
         let idle = self.idle_after.filter(|_| self.is_idle());
         let idle = idle.map(|idle| (if self.may_unload { Duration::ZERO } else { idle }, Wake::Idle));
-        [due, keep, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
+        [due, checkpoint, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
     }
 
     /// The input for the result of some work.
@@ -349,7 +349,7 @@ impl Actor {
     /// Carries out a command. Returns an end if it is told to.
     async fn handle_command(&mut self, command: ActorCommand) -> Option<End> {
         match command {
-            ActorCommand::Inspect(look) => look(&self.session),
+            ActorCommand::Inspect(read) => read(&self.session),
             ActorCommand::Attach { path, answer } => {
                 let _ = answer.send(self.attach(&path));
             }
@@ -363,9 +363,9 @@ impl Actor {
                 self.wake().await;
                 self.waiters.add(waiter);
             }
-            ActorCommand::Tell(tell) => {
+            ActorCommand::Input(command) => {
                 self.may_unload = false;
-                self.take_command_input(*tell).await;
+                self.take_command_input(*command).await;
             }
             ActorCommand::Unload => self.may_unload = true,
             ActorCommand::End => return Some(End::Requested),
@@ -377,7 +377,7 @@ impl Actor {
     /// When questions expire, or people are reminded of them.
     fn due(&self) -> Option<Time> {
         let may = self.is_awake && self.session.paused().is_none();
-        self.session.timeout().filter(|due| may && self.ticked != Some(*due))
+        self.session.timeout().filter(|due| may && self.latest_tick != Some(*due))
     }
 
     /// The same for a session that is about to be dropped from memory.
@@ -390,7 +390,7 @@ impl Actor {
         let due = self.session.timeout();
         if self.take_inputs([Input::Tick]).await.is_ok() {
             // A time that stays due is reported once.
-            self.ticked = due;
+            self.latest_tick = due;
         }
     }
 
@@ -398,11 +398,11 @@ impl Actor {
     async fn wake(&mut self) {
         self.is_awake = true;
         self.failure = None;
-        if self.forgets && !self.held.is_empty() && self.session.paused().is_none() {
+        if self.must_report_process_lost && !self.tasks_to_resume.is_empty() && self.session.paused().is_none() {
             // Those who wait are told of a failure.
             let _ = self.take(Vec::new()).await;
         }
-        self.start_held();
+        self.resume_tasks();
         // Questions may have expired meanwhile.
         let now = self.now();
         if self.due().is_some_and(|due| due <= now) {

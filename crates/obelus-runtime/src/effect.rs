@@ -120,8 +120,8 @@ pub(crate) fn reconcile(
     let extract_observation = work.extract_observation();
     match activity.and_then(|activity| activity.reconcile(work)) {
         None => Err(Input::InDoubt { id }),
-        Some(look) => Ok(async move {
-            let found = doubt::found(id, attempt, limit, look, "the work was interrupted").await;
+        Some(reconciling) => Ok(async move {
+            let found = doubt::found(id, attempt, limit, reconciling, "the work was interrupted").await;
             doubt::without_observation(found, extract_observation)
         }),
     }
@@ -193,7 +193,7 @@ pub async fn run_call(connections: &Connections, start: Start, stopped: impl Fut
 pub async fn reconcile_call(connections: &Connections, start: Start) -> Input {
     match reconcile(&connections.activities, start, &Arc::default()) {
         Err(unknown) => unknown,
-        Ok(look) => look.await,
+        Ok(reconciling) => reconciling.await,
     }
 }
 

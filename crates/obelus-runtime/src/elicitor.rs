@@ -73,14 +73,6 @@ impl Elicitor {
         Self(Some(Arc::new(line)))
     }
 
-    /// Reuses it for another call if nothing else holds it: most calls never ask and need no elicitor of their own.
-    pub(crate) fn renewed(&mut self, call: &CallId) -> bool {
-        let Some(line) = self.0.as_mut().and_then(Arc::get_mut) else { return false };
-        line.call.clone_from(call);
-        *line.times.get_mut() = 0;
-        true
-    }
-
     /// Asks a person and waits for the answer. The text is shown as the call's own; the answer fits the schema.
     pub async fn ask(&self, words: String, mut schema: Value) -> Elicited {
         let Some(line) = &self.0 else { return Elicited::Gone };

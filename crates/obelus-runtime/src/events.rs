@@ -81,7 +81,7 @@ pub struct SessionEvent {
     pub at: Time,
     /// Whether it is transient: not repeated later, and with the number of the event before.
     #[serde(skip)]
-    pub is_passing: bool,
+    pub is_transient: bool,
     /// What happened.
     #[serde(flatten)]
     pub body: EventBody,

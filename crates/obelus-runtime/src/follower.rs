@@ -32,7 +32,7 @@ pub(crate) const NOT_SUPPORTED: &str = "not_supported";
 const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 
 /// How often it checks for subscribers.
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long the workers may be unreachable before those who wait are told.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,7 +43,7 @@ pub type WorkersFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Processes that run sessions, and a store that they share with this one.
 pub trait Workers: Send + Sync + 'static {
     /// Gives a session an input; returns the number of its record. It is durable then.
-    fn tell<'a>(&'a self, session: &'a str, told: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>>;
+    fn send_input<'a>(&'a self, session: &'a str, input: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>>;
 
     /// The records of a session after one, and the number of the last record.
     fn news<'a>(&'a self, session: &'a str, after: u64) -> WorkersFuture<'a, Result<(Vec<Record>, u64), StoreError>>;
@@ -124,7 +124,7 @@ impl Follower {
             if is_wanted {
                 idle_since = Instant::now();
             }
-            let pause = if is_wanted { self.pause } else { LOOK };
+            let pause = if is_wanted { self.pause } else { CHECK_INTERVAL };
             tokio::select! {
                 biased;
                 command = self.commands.recv() => match command {
@@ -159,16 +159,16 @@ impl Follower {
 
     async fn handle_command(&mut self, command: ActorCommand, store: &Arc<dyn Store>) {
         match command {
-            ActorCommand::Inspect(look) => {
+            ActorCommand::Inspect(read) => {
                 self.refresh(store).await;
-                look(self.replica.session());
+                read(self.replica.session());
             }
             ActorCommand::Wait(waiter) => {
                 self.refresh(store).await;
                 self.waiters.add(waiter);
                 self.pause = PAUSE[0];
             }
-            ActorCommand::Tell(tell) => self.tell(*tell).await,
+            ActorCommand::Input(command) => self.handle_input(*command).await,
             ActorCommand::Attach { path, answer } => {
                 let error = std::io::Error::other("this engine keeps no pictures");
                 let _ = answer.send(Err(ImageError::Unreadable { path, error }));
@@ -184,15 +184,18 @@ impl Follower {
         }
     }
 
-    async fn tell(&mut self, tell: InputCommand) {
-        let input =
-            WorkerInput { input: without_secrets_of(tell.input.clone()), id: tell.id.clone(), at: (self.clock)() };
-        let recorded = self.workers.tell(&self.id, input).await;
+    async fn handle_input(&mut self, command: InputCommand) {
+        let input = WorkerInput {
+            input: without_secrets_of(command.input.clone()),
+            id: command.id.clone(),
+            at: (self.clock)(),
+        };
+        let recorded = self.workers.send_input(&self.id, input).await;
         if let Ok(record) = recorded {
             self.reached = self.reached.max(record);
         }
         self.pause = PAUSE[0];
-        tell.answer(recorded);
+        command.answer(recorded);
     }
 
     /// Reads new records.
@@ -219,7 +222,7 @@ impl Follower {
         let restored = Replica::restore(store, &self.id, &self.session_factory, None);
         self.replica = restored.map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
         self.reached = last;
-        self.feed.begin(self.replica.last());
+        self.feed.resume_at(self.replica.last());
         Ok(())
     }
 
@@ -233,7 +236,7 @@ impl Follower {
             let (at, input) = (record.at, Arc::clone(&record.input));
             let heard = self.replica.apply(record).map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
             let last = self.replica.last();
-            if !self.feed.pass(last) {
+            if !self.feed.skip_record(last) {
                 let events = EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks);
                 self.feed.publish(last, at, events);
             }
@@ -242,7 +245,7 @@ impl Follower {
         if let Some(report) = &mut self.report {
             let session = self.replica.session_mut();
             match self.feed.is_watched() {
-                true => self.feed.pass_on(at, [report.moved(session)]),
+                true => self.feed.publish_transient(at, [report.moved(session)]),
                 false => report.skip(session),
             }
         }

@@ -127,10 +127,10 @@ impl SessionHandle {
             let text = "outcomes of calls come from the runtime only".to_owned();
             return Err(Refused::new("not_from_outside", text));
         }
-        let id = self.input.clone().or_else(|| self.slot.is_kept().then(InputId::drawn));
+        let id = self.input.clone().or_else(|| self.slot.is_stored().then(InputId::drawn));
         let tell = |is_first: bool| {
             let (input, id) = (input.clone(), id.clone());
-            move |answer| ActorCommand::Tell(Box::new(InputCommand { input, id, is_first, answer }))
+            move |answer| ActorCommand::Input(Box::new(InputCommand { input, id, is_first, answer }))
         };
         match self.ask(tell(self.input.is_none())).await.and_then(|taken| taken) {
             // It ended before it took the input, or before it said so: restore it. By its id the input is taken once.

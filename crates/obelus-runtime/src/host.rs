@@ -437,7 +437,7 @@ impl HostShared {
         if let Some(slot) = slots.get(id).and_then(Weak::upgrade) {
             return slot;
         }
-        let slot = Arc::new(Slot::kept(id, self));
+        let slot = Arc::new(Slot::stored(id, self));
         slots.insert(id.to_owned(), Arc::downgrade(&slot));
         slot
     }

@@ -37,7 +37,7 @@ pub(crate) struct IterationLog {
 #[derive(Default)]
 struct Iteration {
     at: Option<Time>,
-    told: Vec<Value>,
+    inputs: Vec<Value>,
     model: Vec<Value>,
     used: Used,
     requests: Vec<Value>,
@@ -90,7 +90,7 @@ impl IterationLog {
             other => serde_json::to_value(other).unwrap_or_default(),
         };
         self.current.at.get_or_insert(at);
-        self.current.told.push(entry);
+        self.current.inputs.push(entry);
     }
 
     fn answered(&mut self, at: Time, answer: &Answer) {
@@ -137,8 +137,8 @@ impl IterationLog {
     }
 
     /// Ends the iteration with this state: the model is asked again, or the turn rests.
-    pub(crate) fn ends(&mut self, session: &Session, state: Value, reply: Option<&Reply>) -> Option<FileNews> {
-        let Iteration { at, told, model, used, requests, .. } = std::mem::take(&mut self.current);
+    pub(crate) fn end_iteration(&mut self, session: &Session, state: Value, reply: Option<&Reply>) -> Option<FileNews> {
+        let Iteration { at, inputs, model, used, requests, .. } = std::mem::take(&mut self.current);
         let at = at?;
         self.number += 1;
         let after = fields(state);
@@ -151,7 +151,7 @@ impl IterationLog {
             "mode": session.settings().mode.name(),
         });
         // Long values are moved, because `json!` would copy them.
-        line["told"] = told.into();
+        line["told"] = inputs.into();
         line["model"] = model.into();
         line["requests"] = requests.into();
         line["state"] = state.into();

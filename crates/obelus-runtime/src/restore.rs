@@ -48,12 +48,12 @@ pub enum RestoreError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Its genesis is no longer valid.
-    #[error("the session `{0}` cannot be made again: {1}")]
+    #[error("the session `{0}` cannot be restored: {1}")]
     SessionFactory(String, String),
     /// The replay of a record differs from the original (DUR-12).
     #[error(
-        "session `{session}`: this version makes something else of record {seq}, of {since}, than the version that \
-         wrote it: {what}. Nothing was done. Go on with the version that wrote it, or go back to the session's last \
+        "session `{session}`: replaying record {seq} (written {since}) gives another result than when it was written: \
+         {what}. Nothing was done. Go on with the version that wrote it, or go back to the session's last \
          rest, after record {rest}, by `obelus sessions back {session} --save FILE`: what came after that is then lost \
          to the session, and may have had effects"
     )]

@@ -27,7 +27,7 @@ const SHORTEST_PART: usize = 10;
 /// Secrets provided by this process itself.
 static PROVIDED: Mutex<BTreeMap<String, Secret>> = Mutex::new(BTreeMap::new());
 
-/// The names of declared secrets that are too short to be masked in results, and whether each was told.
+/// The names of declared secrets that are too short to be masked in results, and whether each was reported.
 static SHORT: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
 
 /// A text that cannot be printed with `{}` or `{:?}`, nor serialised. [`Secret::expose`] returns it, and is easy to
@@ -69,9 +69,9 @@ impl Secret {
     /// The names of declared secrets that are too short to be masked in results; each is returned once.
     pub fn take_short() -> Vec<String> {
         let mut short = SHORT.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = short.iter_mut().filter(|(_, is_told)| !**is_told);
-        new.map(|(name, is_told)| {
-            *is_told = true;
+        let new = short.iter_mut().filter(|(_, is_reported)| !**is_reported);
+        new.map(|(name, is_reported)| {
+            *is_reported = true;
             name.clone()
         })
         .collect()

@@ -15,14 +15,14 @@ pub(crate) struct SessionFiles {
     state: StateFile,
     log: IterationLog,
     /// Whether the state was replaced from outside and has not been written since.
-    is_put: bool,
+    is_replaced: bool,
 }
 
 impl SessionFiles {
     /// The files of a session in the store's folder.
     pub(crate) fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
         let log = IterationLog::open(folder, session, Rotation::default())?;
-        Ok(Self { state: StateFile::open(folder, session)?, log, is_put: false })
+        Ok(Self { state: StateFile::open(folder, session)?, log, is_replaced: false })
     }
 
     /// Removes them, and the session's pictures.
@@ -58,7 +58,7 @@ impl SessionFiles {
     }
 
     pub(crate) fn log_input(&mut self, at: Time, input: &Input) {
-        self.is_put |= matches!(input, Input::State { .. });
+        self.is_replaced |= matches!(input, Input::State { .. });
         self.log.log_input(at, input);
     }
 
@@ -67,22 +67,22 @@ impl SessionFiles {
     }
 
     /// The model is asked: writes the state, and logs an iteration if the model has answered before.
-    pub(crate) fn asks(&mut self, session: &Session) -> Vec<FileNews> {
+    pub(crate) fn on_model_asked(&mut self, session: &Session) -> Vec<FileNews> {
         let state = session.state();
         let written = self.state.write_on(&state);
-        let logged = if self.log.is_answered() { self.log.ends(session, state, None) } else { None };
+        let logged = if self.log.is_answered() { self.log.end_iteration(session, state, None) } else { None };
         written.into_iter().chain(logged).collect()
     }
 
     /// The state was replaced from outside: writes it.
-    pub(crate) fn put(&mut self, session: &Session) -> Vec<FileNews> {
-        self.is_put = true;
-        self.if_put(session)
+    pub(crate) fn replace(&mut self, session: &Session) -> Vec<FileNews> {
+        self.is_replaced = true;
+        self.write_if_replaced(session)
     }
 
     /// Writes the state if it was replaced from outside.
-    pub(crate) fn if_put(&mut self, session: &Session) -> Vec<FileNews> {
-        match std::mem::take(&mut self.is_put) {
+    pub(crate) fn write_if_replaced(&mut self, session: &Session) -> Vec<FileNews> {
+        match std::mem::take(&mut self.is_replaced) {
             true => self.state.write(&session.state()).into_iter().collect(),
             false => Vec::new(),
         }
@@ -90,9 +90,9 @@ impl SessionFiles {
 
     /// The turn rests: writes the state and the log.
     pub(crate) fn at_rest(&mut self, session: &Session, reply: &Reply) -> Vec<FileNews> {
-        self.is_put = false;
+        self.is_replaced = false;
         let state = session.state();
         let written = self.state.write(&state);
-        written.into_iter().chain(self.log.ends(session, state, Some(reply))).collect()
+        written.into_iter().chain(self.log.end_iteration(session, state, Some(reply))).collect()
     }
 }

@@ -90,11 +90,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// Removes the records from `from` on, so that the session continues from before them.
     fn cut(&self, id: &str, from: u64) -> Result<(), StoreError>;
-
-    /// Whether sessions outlive the process. Otherwise digests are not needed.
-    fn is_durable(&self) -> bool {
-        true
-    }
 }
 
 /// The right to write a session, released on drop.

@@ -202,7 +202,7 @@ fn frame(session: &str, event: &SessionEvent, words: Option<&mut StepWords>) -> 
         body["line"] = serde_json::to_value(line).unwrap_or_default();
     }
     let name = body["event"].as_str().unwrap_or("event").to_owned();
-    let id = if event.is_passing { String::new() } else { format!("id: {}\n", event.number) };
+    let id = if event.is_transient { String::new() } else { format!("id: {}\n", event.number) };
     // JSON on one line has no line breaks.
     Bytes::from(format!("{id}event: {name}\ndata: {body}\n\n"))
 }
@@ -215,8 +215,9 @@ mod tests {
     #[test]
     fn stored_events_have_their_number_as_id_and_transient_events_have_none() {
         let number = EventNumber { record: 12, part: 3 };
-        let event = |is_passing, body| SessionEvent { number, at: Time(0), is_passing, body };
-        let told = |is_passing, body| String::from_utf8(frame("s", &event(is_passing, body), None).to_vec()).unwrap();
+        let event = |is_transient, body| SessionEvent { number, at: Time(0), is_transient, body };
+        let told =
+            |is_transient, body| String::from_utf8(frame("s", &event(is_transient, body), None).to_vec()).unwrap();
         let said = told(false, EventBody::AgentSaid { text: "a\nid: 99-9\n\nb".to_owned() });
         assert!(said.starts_with("id: 12-3\nevent: agent_said\ndata: {"), "{said}");
         assert_eq!(said.lines().count(), 4, "words of a model make no lines: {said}");

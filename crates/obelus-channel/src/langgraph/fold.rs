@@ -223,7 +223,7 @@ mod tests {
     use obelus_runtime::EventNumber;
 
     fn event(record: u64, body: EventBody) -> SessionEvent {
-        SessionEvent { number: EventNumber { record, part: 1 }, at: Time(0), is_passing: false, body }
+        SessionEvent { number: EventNumber { record, part: 1 }, at: Time(0), is_transient: false, body }
     }
 
     fn rested(record: u64, output: &str) -> SessionEvent {

@@ -86,7 +86,7 @@ fn all(session: &Session, question: &Question) -> Vec<EventBody> {
 fn events_match_their_schema() {
     let (session, question) = sample::about_one();
     for body in all(&session, &question) {
-        let event = SessionEvent { is_passing: false, number: EventNumber { record: 1, part: 2 }, at: Time(0), body };
+        let event = SessionEvent { is_transient: false, number: EventNumber { record: 1, part: 2 }, at: Time(0), body };
         fits::<SessionEventShape>(&serde_json::to_value(event).unwrap());
     }
     let titles = Titles::of(session.context(), "en");

@@ -167,7 +167,7 @@ mod tests {
     fn events_have_the_ids_by_which_questions_are_answered() {
         let body = EventBody::QuestionExpired { question: "q1".parse().unwrap() };
         let number = EventNumber { record: 1, part: 1 };
-        let value = event_value("monday", &SessionEvent { number, at: Time(0), is_passing: false, body });
+        let value = event_value("monday", &SessionEvent { number, at: Time(0), is_transient: false, body });
         assert_eq!((&value["question"], &value["question_id"]), (&"q1".into(), &"monday:q1".into()));
     }
 }

@@ -135,7 +135,7 @@ mod tests {
         ];
         let event = |(record, body): (u64, EventBody)| {
             let number = EventNumber { record, part: 0 };
-            Arc::new(SessionEvent { is_passing: false, number, at: Time(0), body })
+            Arc::new(SessionEvent { is_transient: false, number, at: Time(0), body })
         };
         let tools = json!([{"type": "tool", "tool": {"look": {"x-title": "Look around", "x-effect": "read"}}}]);
         let titles = Titles::of(&Context::from_value(tools).unwrap(), "en");

@@ -16,7 +16,7 @@ use super::waiters::Waiter;
 /// A command.
 pub(crate) enum ActorCommand {
     /// Give the session an input.
-    Tell(Box<InputCommand>),
+    Input(Box<InputCommand>),
     /// Store a picture for the next message.
     Attach { path: PathBuf, answer: oneshot::Sender<Result<(), ImageError>> },
     /// Read from the session.
@@ -66,7 +66,7 @@ impl ActorCommand {
     /// Refuses the command. `Inspect` and `Attach` are answered by closing the channel.
     pub(crate) fn refuse(self, refused: &Refused) {
         match self {
-            Self::Tell(tell) => tell.answer(Err(refused.clone())),
+            Self::Input(command) => command.answer(Err(refused.clone())),
             Self::Wait(waiter) => waiter.answer(Err(refused.clone())),
             Self::Attach { .. }
             | Self::Inspect(_)

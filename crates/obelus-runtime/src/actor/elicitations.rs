@@ -12,8 +12,6 @@ use obelus_kernel::session::CallId;
 pub(super) struct Elicitations {
     sender: mpsc::UnboundedSender<PendingElicitation>,
     receiver: mpsc::UnboundedReceiver<PendingElicitation>,
-    /// The elicitor of the latest call.
-    elicitor: Elicitor,
     /// By call and question key.
     waiting: BTreeMap<(CallId, String), oneshot::Sender<Elicited>>,
     next: u64,
@@ -24,15 +22,12 @@ pub(super) struct Elicitations {
 impl Elicitations {
     pub(super) fn new(unattended: bool) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver, elicitor: Elicitor::nobody(), waiting: BTreeMap::new(), next: 0, unattended }
+        Self { sender, receiver, waiting: BTreeMap::new(), next: 0, unattended }
     }
 
     /// The elicitor of a call.
-    pub(super) fn elicitor(&mut self, call: &CallId) -> Elicitor {
-        if !self.elicitor.renewed(call) {
-            self.elicitor = Elicitor::of(call, self.sender.clone());
-        }
-        self.elicitor.clone()
+    pub(super) fn elicitor(&self, call: &CallId) -> Elicitor {
+        Elicitor::of(call, self.sender.clone())
     }
 
     pub(super) async fn next(&mut self) -> PendingElicitation {
@@ -61,7 +56,7 @@ impl Elicitations {
     }
 
     /// Sends the answer to the call, unless it has given up.
-    pub(super) fn tell(&mut self, call: CallId, key: String, answer: ElicitationAnswer) {
+    pub(super) fn send_answer(&mut self, call: CallId, key: String, answer: ElicitationAnswer) {
         let Some(waiting) = self.waiting.remove(&(call, key)) else { return };
         let _ = waiting.send(match answer {
             ElicitationAnswer::Value(value) => Elicited::Value(value),

@@ -12,69 +12,69 @@ use crate::state_file::StateNews;
 
 impl Actor {
     /// Takes an input now, or after a pending edit of the state file.
-    pub(super) async fn take_command_input(&mut self, tell: InputCommand) {
-        match concerns_turn(&tell.input) && !self.deferred.is_empty() {
-            true => self.deferred.push_back(tell),
-            false => self.tell(tell).await,
+    pub(super) async fn take_command_input(&mut self, command: InputCommand) {
+        match concerns_turn(&command.input) && !self.deferred.is_empty() {
+            true => self.deferred.push_back(command),
+            false => self.handle_input(command).await,
         }
     }
 
     /// Takes an input and answers its sender.
-    pub(super) async fn tell(&mut self, tell: InputCommand) {
-        match self.is_taken(&tell) {
+    pub(super) async fn handle_input(&mut self, command: InputCommand) {
+        match self.is_taken(&command) {
             Ok(None) => {}
-            Ok(Some(record)) => return tell.answer(Ok(record)),
-            Err(refused) => return tell.answer(Err(refused)),
+            Ok(Some(record)) => return command.answer(Ok(record)),
+            Err(refused) => return command.answer(Err(refused)),
         }
         // The disk may have space again.
         self.failure = None;
-        if concerns_turn(&tell.input) {
+        if concerns_turn(&command.input) {
             match self.adopt_edits().await {
-                Err(refused) => return tell.answer(Err(refused)),
-                Ok(true) if !self.session.is_at_rest() => return self.deferred.push_front(tell),
+                Err(refused) => return command.answer(Err(refused)),
+                Ok(true) if !self.session.is_at_rest() => return self.deferred.push_front(command),
                 Ok(_) => {}
             }
         }
-        let taken = self.accept_input(&tell).await;
-        tell.answer(taken);
+        let taken = self.accept_input(&command).await;
+        command.answer(taken);
     }
 
     /// The record of the same input if it was taken before (DUR-13). A different input with its id is refused.
-    fn is_taken(&self, tell: &InputCommand) -> Result<Option<u64>, Refused> {
-        match (&tell.id, &self.journal) {
+    fn is_taken(&self, command: &InputCommand) -> Result<Option<u64>, Refused> {
+        match (&command.id, &self.journal) {
             (None, _) => Ok(None),
-            (Some(_), _) if tell.is_first => Ok(None),
-            (Some(id), None) => Ok(self.taken.get(id).copied()),
-            (Some(id), Some(journal)) => journal.taken(id, &without_secrets_of(tell.input.clone())),
+            (Some(_), _) if command.is_first => Ok(None),
+            (Some(id), None) => Ok(self.records_of_ids.get(id).copied()),
+            (Some(id), Some(journal)) => journal.taken(id, &without_secrets_of(command.input.clone())),
         }
     }
 
-    async fn accept_input(&mut self, tell: &InputCommand) -> Result<u64, Refused> {
+    async fn accept_input(&mut self, command: &InputCommand) -> Result<u64, Refused> {
         let now = self.now();
         let mut batch = Vec::new();
         // Expired questions can no longer be answered.
         if self.session.timeout().is_some_and(|due| due <= now) {
             batch.push(Incoming::new(now, Input::Tick));
         }
-        let has_words = matches!(tell.input, Input::User { .. } | Input::Start);
+        let has_words = matches!(command.input, Input::User { .. } | Input::Start);
         if has_words {
             batch.extend(self.attached.send(self.record).into_iter().map(|picture| Incoming::new(now, picture)));
         }
-        batch.push(Incoming { at: now, input: without_secrets_of(tell.input.clone()), id: tell.id.clone() });
+        batch.push(Incoming { at: now, input: without_secrets_of(command.input.clone()), id: command.id.clone() });
         self.take(batch).await.inspect_err(|_| self.attached.keep())?;
         // It is the last one of its batch.
         let record = self.record;
         if has_words {
             self.attached.clear();
         }
-        if let Some(id) = tell.id.clone().filter(|_| self.journal.is_none()) {
-            self.taken.insert(id, record);
+        if let Some(id) = command.id.clone().filter(|_| self.journal.is_none()) {
+            self.records_of_ids.insert(id, record);
         }
-        if matches!(tell.input, Input::Stop) {
+        if matches!(command.input, Input::Stop) {
             self.work.stop_all();
         }
         self.is_awake = true;
-        self.start_held();
+        self.resume_tasks();
         Ok(record)
     }
 

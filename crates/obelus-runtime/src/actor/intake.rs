@@ -79,7 +79,7 @@ impl Actor {
     /// Takes an outcome and all others that are ready, so that one commit serves them.
     pub(super) async fn take_outcomes(&mut self, first: Option<Input>) {
         let now = self.now();
-        let mut batch = std::mem::take(&mut self.room);
+        let mut batch = std::mem::take(&mut self.batch_buffer);
         batch.extend(first.map(|input| Incoming::new(now, input)));
         let mut is_whole = batch.iter().any(|incoming| matches!(incoming.input, Input::Answer { .. }));
         while batch.len() < MOST_AT_ONCE {
@@ -113,7 +113,7 @@ impl Actor {
     /// Outcomes of reads that lead to nothing but reads are stored together with the outcomes of these, so that a chain
     /// of quick reads needs few syncs. Anything else waits until the records before it are durable.
     pub(super) async fn take(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
-        if std::mem::take(&mut self.forgets) {
+        if std::mem::take(&mut self.must_report_process_lost) {
             let now = self.now();
             batch.insert(0, Incoming::new(now, Input::ProcessLost));
         }
@@ -122,18 +122,18 @@ impl Actor {
             Some(_) => self.take_durably(batch).await,
         };
         if self.is_awake {
-            self.start_held();
+            self.resume_tasks();
         }
         taken
     }
 
     fn take_in_memory(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
-        let is_on = self.report.feed.is_on();
+        let has_consumers = self.report.feed.has_consumers();
         let (mut refusal, mut count, mut at, mut events) = (Ok(()), 0, self.latest, Vec::new());
         for incoming in batch.drain(..) {
             at = incoming.at;
             self.before(&incoming.input);
-            let told = is_on.then(|| incoming.input.clone());
+            let for_events = has_consumers.then(|| incoming.input.clone());
             let before = self.session.context().length();
             refusal = self.session.handle(incoming.at, incoming.input);
             if refusal.is_err() {
@@ -142,13 +142,13 @@ impl Actor {
             count += 1;
             let handed_out = self.tasks.len();
             self.tasks.extend(std::iter::from_fn(|| self.session.poll()));
-            if let Some(told) = told {
+            if let Some(input) = for_events {
                 let is_news = self.session.context().length() > before;
                 let tasks = &self.tasks[handed_out..];
-                events.extend(EventBody::of(&self.session, at, &told, is_news, tasks));
+                events.extend(EventBody::of(&self.session, at, &input, is_news, tasks));
             }
         }
-        self.room = batch;
+        self.batch_buffer = batch;
         if count > 0 {
             self.record += count;
             self.publish(at, || events);
@@ -175,8 +175,8 @@ impl Actor {
                 Ok(InputEffects { tasks, digest }) => {
                     records.push(Record { at, input: Arc::clone(&input), id, digest: Some(digest) });
                     let is_news = self.session.context().length() > before;
-                    let is_on = self.report.feed.is_on();
-                    let events = is_on.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
+                    let has_consumers = self.report.feed.has_consumers();
+                    let events = has_consumers.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
                     may_speculate &= all.len() < MOST_AT_ONCE && tasks.iter().all(is_read);
                     if may_speculate {
                         let ended = calls(&tasks).filter_map(|start| self.work.start_speculative(start.clone()));
@@ -229,9 +229,9 @@ impl Actor {
         let lost: Vec<Input> =
             taken.split_off(kept).into_iter().map(|taken| Arc::unwrap_or_clone(taken.input)).collect();
         let is_lost = !lost.is_empty();
-        self.forgets |= lost.iter().any(|input| matches!(input, Input::ProcessLost));
+        self.must_report_process_lost |= lost.iter().any(|input| matches!(input, Input::ProcessLost));
         let outcomes: Vec<Input> = lost.into_iter().take(own.saturating_sub(kept)).filter(is_outcome).collect();
-        let (is_stuck, is_final) = (self.forgets || !outcomes.is_empty(), restored.is_err());
+        let (is_stuck, is_final) = (self.must_report_process_lost || !outcomes.is_empty(), restored.is_err());
         self.work.give_back(outcomes.into_iter());
         let refused = match restored {
             Ok(restored) => {

@@ -55,11 +55,11 @@ impl Actor {
                 self.work.start(*start);
             }
             Task::AskModel { id } => {
-                self.about_files(SessionFiles::asks);
+                self.about_files(SessionFiles::on_model_asked);
                 self.ask(id);
             }
             Task::Load { id, path } => self.work.load(id, path),
-            Task::AnswerElicitation { id, key, answer } => self.work.elicitations.tell(id, key, answer),
+            Task::AnswerElicitation { id, key, answer } => self.work.elicitations.send_answer(id, key, answer),
             Task::Rest(reply) => {
                 self.is_settling = false;
                 return Some(reply);
@@ -87,12 +87,12 @@ impl Actor {
     }
 
     /// Resumes the tasks of an earlier process, unless the session is paused.
-    pub(super) fn start_held(&mut self) {
-        if self.held.is_empty() || self.session.paused().is_some() || self.forgets {
+    pub(super) fn resume_tasks(&mut self) {
+        if self.tasks_to_resume.is_empty() || self.session.paused().is_some() || self.must_report_process_lost {
             return;
         }
         self.is_settling = true;
-        for task in std::mem::take(&mut self.held) {
+        for task in std::mem::take(&mut self.tasks_to_resume) {
             match task {
                 Task::Call(start) => self.work.reconcile(*start),
                 Task::AskModel { id } => {
@@ -132,7 +132,7 @@ impl Actor {
             true if self.work.has_outcomes() && rest.is_none() => {}
             true => {
                 let moved = self.report.moved(&mut self.session);
-                self.report.feed.pass_on(at, [moved]);
+                self.report.feed.publish_transient(at, [moved]);
             }
             false => self.report.skip(&mut self.session),
         }
@@ -140,17 +140,17 @@ impl Actor {
         match &rest {
             Some(reply) => self.about_files(|files, session| files.at_rest(session, reply)),
             // A state from outside may come without a turn.
-            None if is_at_rest => self.about_files(SessionFiles::if_put),
+            None if is_at_rest => self.about_files(SessionFiles::write_if_replaced),
             None => {}
         }
-        if self.record >= self.kept + MOST_RECORDS {
+        if self.record >= self.checkpointed + MOST_RECORDS {
             self.store_checkpoint();
         }
     }
 
     /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal.
     pub(super) fn needs_checkpoint(&self) -> bool {
-        self.record > self.kept && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
+        self.record > self.checkpointed && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
     }
 
     /// Stores a resting session: a checkpoint, its open questions and its summary.
@@ -161,7 +161,7 @@ impl Actor {
         let questions = open.map(|question| question.to_json()).collect();
         let (checkpoint, summary) = (self.session.checkpoint(), SessionSummary::of(&self.session, &self.agent));
         journal.store_checkpoint(self.record, CheckpointData { checkpoint, questions, summary: Some(summary) });
-        self.kept = self.record;
+        self.checkpointed = self.record;
     }
 
     /// Works on the files, and publishes notices.
@@ -182,14 +182,14 @@ impl Actor {
 
     /// Publishes an event without a number of its own.
     fn tell_passing(&mut self, body: EventBody) {
-        if self.report.feed.is_on() {
-            self.report.feed.pass_on(self.latest, [body]);
+        if self.report.feed.has_consumers() {
+            self.report.feed.publish_transient(self.latest, [body]);
         }
     }
 
     /// Publishes the events of the latest record.
     pub(super) fn publish(&self, at: Time, events: impl FnOnce() -> Vec<EventBody>) {
-        if !self.report.feed.pass(self.record) {
+        if !self.report.feed.skip_record(self.record) {
             self.report.feed.publish(self.record, at, events());
         }
     }

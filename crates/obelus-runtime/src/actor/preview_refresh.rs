@@ -15,13 +15,13 @@ impl SessionHandle {
     /// current record. Calls whose record cannot be read are left out. None if no call says how to read its record.
     pub async fn refresh_preview(&self, question: &QuestionId) -> Result<Option<Vec<(usize, Vec<Change>)>>, Refused> {
         let id = question.clone();
-        let looks = self.inspect(move |session| session.fresh_preview_reads(&id)).await?;
-        if looks.is_empty() {
+        let reads = self.inspect(move |session| session.fresh_preview_reads(&id)).await?;
+        if reads.is_empty() {
             return Ok(None);
         }
         let activities = self.ask(|answer| ActorCommand::Activities { answer }).await?;
         let mut found = Vec::new();
-        for (index, start) in looks {
+        for (index, start) in reads {
             let Some(result) = read(&activities, start).await else { continue };
             let id = question.clone();
             found.push((index, self.inspect(move |session| session.fresh_changes(&id, index, &result)).await?));

@@ -213,7 +213,7 @@ impl RunningWork {
         self.note_effect(&start);
         match effect::reconcile(&self.activities, start, &self.slot) {
             Err(unknown) => self.done.push_back(unknown),
-            Ok(look) => self.push(look),
+            Ok(reconciling) => self.push(reconciling),
         }
     }
 }

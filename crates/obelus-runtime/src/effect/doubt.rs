@@ -28,8 +28,8 @@ impl Doubt {
         let Self { id, activity, work, limit } = self;
         let attempt = work.attempt;
         let extract_observation = work.extract_observation();
-        let Some(look) = activity.reconcile(work) else { return lost(id, known) };
-        match without_observation(found(id, attempt, limit, look, &known).await, extract_observation) {
+        let Some(reconciling) = activity.reconcile(work) else { return lost(id, known) };
+        match without_observation(found(id, attempt, limit, reconciling, &known).await, extract_observation) {
             // The cause would recur. After a crash that is different.
             Input::DidNot { id, attempt } if attempt >= MOST_ATTEMPTS => {
                 let words = format!("its answer was lost {attempt} times, and it has not happened: {known}");
@@ -41,10 +41,16 @@ impl Doubt {
 }
 
 /// The input for the result of reconciling.
-pub(crate) async fn found(id: CallId, attempt: u32, limit: Duration, look: ReconcileFuture, known: &str) -> Input {
-    let looked = tokio::time::timeout(limit, AssertUnwindSafe(look).catch_unwind()).await;
+pub(crate) async fn found(
+    id: CallId,
+    attempt: u32,
+    limit: Duration,
+    reconciling: ReconcileFuture,
+    known: &str,
+) -> Input {
+    let reconciled = tokio::time::timeout(limit, AssertUnwindSafe(reconciling).catch_unwind()).await;
     let nothing = |why: &str| lost(id.clone(), format!("{known}; {why}"));
-    match looked {
+    match reconciled {
         Ok(Ok(Reconciled::Happened(Outcome::Lost { message }) | Reconciled::Unknown(message))) => nothing(&message),
         Ok(Ok(Reconciled::Happened(outcome))) => Input::Ended { id, outcome },
         Ok(Ok(Reconciled::DidNot)) => Input::DidNot { id, attempt },

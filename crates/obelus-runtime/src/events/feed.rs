@@ -17,7 +17,7 @@ pub(crate) struct Feed {
     news: Notify,
     subscribers: AtomicUsize,
     /// Whether events are kept: since the first subscription. Earlier ones are in the journal.
-    is_on: AtomicBool,
+    keeps_events: AtomicBool,
     /// The latest record, for those who subscribe before events are kept.
     record: AtomicU64,
     capacity: usize,
@@ -42,7 +42,7 @@ impl Feed {
             inner: Mutex::default(),
             news: Notify::new(),
             subscribers: AtomicUsize::new(0),
-            is_on: AtomicBool::new(false),
+            keeps_events: AtomicBool::new(false),
             record: AtomicU64::new(0),
             capacity,
             watchers: None,
@@ -55,7 +55,7 @@ impl Feed {
     }
 
     /// A session with this many records becomes live. Earlier events are not kept here, unless this feed existed.
-    pub(crate) fn begin(&self, record: u64) {
+    pub(crate) fn resume_at(&self, record: u64) {
         if self.record.swap(record, Ordering::Relaxed) != record {
             let mut inner = self.lock();
             inner.latest = EventNumber::end_of(record);
@@ -68,13 +68,13 @@ impl Feed {
     }
 
     /// Whether events are needed: for subscribers, or for watchers of all sessions.
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_held() || self.watchers.as_ref().is_some_and(|(_, news)| news.has_watchers())
+    pub(crate) fn has_consumers(&self) -> bool {
+        self.keeps_events() || self.watchers.as_ref().is_some_and(|(_, news)| news.has_watchers())
     }
 
     /// Whether events are kept for subscribers.
-    fn is_held(&self) -> bool {
-        self.is_on.load(Ordering::Relaxed)
+    fn keeps_events(&self) -> bool {
+        self.keeps_events.load(Ordering::Relaxed)
     }
 
     /// Whether there is a reader.
@@ -83,13 +83,13 @@ impl Feed {
     }
 
     /// Skips a record without events. Returns false if there is a new subscriber.
-    pub(crate) fn pass(&self, record: u64) -> bool {
+    pub(crate) fn skip_record(&self, record: u64) -> bool {
         let _subscribes_later = self.lock();
-        let is_off = !self.is_on();
-        if is_off {
+        let is_skipped = !self.has_consumers();
+        if is_skipped {
             self.record.store(record, Ordering::Relaxed);
         }
-        is_off
+        is_skipped
     }
 
     /// Adds the events of a record, in order.
@@ -103,7 +103,7 @@ impl Feed {
     }
 
     /// Adds transient events, which have the number of the one before.
-    pub(crate) fn pass_on(&self, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
+    pub(crate) fn publish_transient(&self, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
         self.add(at, bodies, true, |latest| latest, None);
     }
 
@@ -111,7 +111,7 @@ impl Feed {
         &self,
         at: Time,
         bodies: impl IntoIterator<Item = EventBody>,
-        is_passing: bool,
+        is_transient: bool,
         next: impl Fn(EventNumber) -> EventNumber,
         watchers: Option<&(Arc<str>, NewsSender)>,
     ) {
@@ -120,11 +120,11 @@ impl Feed {
         for body in bodies {
             inner.latest = next(inner.latest);
             let number = inner.latest;
-            let event = Arc::new(SessionEvent { number, at, is_passing, body });
+            let event = Arc::new(SessionEvent { number, at, is_transient, body });
             if let Some((session, news)) = watchers {
                 news.tell_event(session, &event);
             }
-            if self.is_held() {
+            if self.keeps_events() {
                 inner.events.push_back(event);
             }
         }
@@ -150,7 +150,7 @@ impl Feed {
     /// Reads events after a number, or from now on.
     pub(crate) fn subscribe(self: &Arc<Self>, from: Option<EventNumber>) -> Subscription {
         let mut inner = self.lock();
-        if !self.is_on.swap(true, Ordering::Relaxed) {
+        if !self.keeps_events.swap(true, Ordering::Relaxed) {
             let record = self.record.load(Ordering::Relaxed);
             inner.latest = if record == 0 { EventNumber::START } else { EventNumber::end_of(record) };
             inner.complete_after = inner.latest;
@@ -216,7 +216,7 @@ impl Subscription {
         if std::mem::take(&mut self.has_missed) {
             let at = inner.events.front().map(|event| event.at).unwrap_or_default();
             let number = inner.complete_after;
-            return Some(Arc::new(SessionEvent { number, at, is_passing: true, body: EventBody::Missed }));
+            return Some(Arc::new(SessionEvent { number, at, is_transient: true, body: EventBody::Missed }));
         }
         let index = usize::try_from(self.next - inner.dropped).unwrap_or(usize::MAX);
         let event = inner.events.get(index).cloned()?;
@@ -255,11 +255,11 @@ mod tests {
         let feed = Arc::new(Feed::new(10));
         let mut all = feed.subscribe(Some(EventNumber::START));
         feed.publish(1, Time(1), [said("a"), said("b")]);
-        feed.pass_on(Time(2), [EventBody::Writing { text: "c".to_owned() }]);
+        feed.publish_transient(Time(2), [EventBody::Writing { text: "c".to_owned() }]);
         feed.publish(3, Time(2), [said("c")]);
         assert_eq!(read(&mut all), ["1-1 a", "1-2 b", "1-2 c", "3-1 c"]);
-        let passing = feed.lock().events.iter().map(|event| event.is_passing).collect::<Vec<_>>();
-        assert_eq!(passing, [false, false, true, false]);
+        let transient = feed.lock().events.iter().map(|event| event.is_transient).collect::<Vec<_>>();
+        assert_eq!(transient, [false, false, true, false]);
         let mut later = feed.subscribe("1-1".parse().ok());
         assert_eq!(read(&mut later), ["1-2 b", "1-2 c", "3-1 c"]);
         assert!(read(&mut feed.subscribe(None)).is_empty());
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_feed_reports_events_that_it_does_not_hold() {
         let feed = Arc::new(Feed::new(8));
-        feed.begin(7);
+        feed.resume_at(7);
         let _watches = feed.subscribe(None);
         feed.publish(8, Time(0), [said("x")]);
         assert_eq!(read(&mut feed.subscribe("7-2".parse().ok())).len(), 2, "it may have had more events");
@@ -290,11 +290,11 @@ mod tests {
     #[test]
     fn no_events_are_recorded_before_the_first_subscription() {
         let feed = Arc::new(Feed::new(8));
-        assert!(!feed.is_on());
-        assert!(feed.pass(5));
+        assert!(!feed.has_consumers());
+        assert!(feed.skip_record(5));
         assert_eq!(read(&mut feed.subscribe(Some(EventNumber::START))).len(), 1);
-        assert!(feed.is_on());
-        assert!(!feed.pass(6), "the events of this record are wanted");
+        assert!(feed.has_consumers());
+        assert!(!feed.skip_record(6), "the events of this record are wanted");
     }
 
     #[tokio::test]

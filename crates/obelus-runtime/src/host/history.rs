@@ -142,7 +142,7 @@ impl EventHistory {
                 let bodies = EventBody::of(self.session.session(), *at, input, is_news, &tasks);
                 let event = |(part, body)| {
                     let number = EventNumber { record: number, part };
-                    Arc::new(SessionEvent { number, at: *at, is_passing: false, body })
+                    Arc::new(SessionEvent { number, at: *at, is_transient: false, body })
                 };
                 self.events.extend((1..).zip(bodies).map(event));
             }

@@ -35,7 +35,7 @@ struct Opened {
     states: TurnStates,
     journal: Option<Journal>,
     /// Whether its state was imported.
-    is_put: bool,
+    is_replaced: bool,
     /// Changes of its agent's file.
     rules: Option<RulesChange>,
 }
@@ -43,7 +43,7 @@ struct Opened {
 impl Opened {
     fn restored(restored: Restored, journal: Journal) -> Self {
         let Restored { session, last, open, states, .. } = restored;
-        Self { session, last, open, states, journal: Some(journal), is_put: false, rules: None }
+        Self { session, last, open, states, journal: Some(journal), is_replaced: false, rules: None }
     }
 }
 
@@ -60,7 +60,7 @@ impl HostShared {
         let made = spec.check_names().and_then(|()| spec.session(id, &connections.activities));
         let session = match made {
             Ok(session) => session,
-            Err(error) => return Err(closed(&connections, error.into()).await),
+            Err(error) => return Err(close_services(&connections, error.into()).await),
         };
         let opened = Opened {
             session,
@@ -68,7 +68,7 @@ impl HostShared {
             open: Vec::new(),
             states: TurnStates::default(),
             journal: None,
-            is_put: false,
+            is_replaced: false,
             rules: None,
         };
         self.begin(&slot, &spec, connections, opened)?;
@@ -98,16 +98,16 @@ impl HostShared {
         let connections = self.options.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
         // Its servers may have brought tools.
         if let Err(error) = self.check_workers(&spec) {
-            return Err(closed(&connections, error).await);
+            return Err(close_services(&connections, error).await);
         }
         spec.mask_secrets();
         let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
-        let is_put = first.iter().any(|input| matches!(input, Input::State { .. }));
-        let created = self.keep(id, &spec, &connections, first);
+        let is_replaced = first.iter().any(|input| matches!(input, Input::State { .. }));
+        let created = self.store_new(id, &spec, &connections, first);
         let created = created.and_then(|()| match &self.options.workers {
             Some(_) => self.follow(&slot, &spec, connections.clone()).map(drop),
             None => {
-                let opened = Opened { is_put, ..self.restore(id, &spec, &connections)? };
+                let opened = Opened { is_replaced, ..self.restore(id, &spec, &connections)? };
                 self.begin(&slot, &spec, connections.clone(), opened)
             }
         });
@@ -116,7 +116,7 @@ impl HostShared {
                 self.notify_created(id);
                 Ok(SessionHandle::new(Arc::clone(&slot)))
             }
-            Err(error) => Err(closed(&connections, error).await),
+            Err(error) => Err(close_services(&connections, error).await),
         }
     }
 
@@ -141,7 +141,7 @@ impl HostShared {
     }
 
     /// Stores a new session, if it can be created and accepts its initial inputs.
-    fn keep(
+    fn store_new(
         &self,
         id: &str,
         spec: &SessionSpec,
@@ -185,15 +185,15 @@ impl HostShared {
         let begun = match &self.options.workers {
             Some(_) => self.follow(slot, &spec, connections.clone()),
             None => self.restore(id, &spec, &connections).and_then(|mut opened| {
-                let (input, change) = rules::news(&spec, &opened.session, &connections.activities)?;
+                let (input, change) = rules::change_since_opened(&spec, &opened.session, &connections.activities)?;
                 opened.rules = Some(change).filter(|change| *change != RulesChange::default());
                 self.begin(slot, &spec, connections.clone(), opened).map(|()| input)
             }),
         };
         match begun {
             Ok(None) => Ok(()),
-            Ok(Some(input)) => rules::tell(slot, input).await,
-            Err(error) => Err(closed(&connections, error).await),
+            Ok(Some(input)) => rules::send_input(slot, input).await,
+            Err(error) => Err(close_services(&connections, error).await),
         }
     }
 
@@ -211,7 +211,7 @@ impl HostShared {
         let (store, id) = (self.store()?, slot.id());
         self.genesis(id)?;
         let from = store.snapshot(id)?.map_or(0, |snapshot| snapshot.seq);
-        slot.feed().begin(from + store.load(id, from, None)?.records.len() as u64);
+        slot.feed().resume_at(from + store.load(id, from, None)?.records.len() as u64);
         Ok(())
     }
 
@@ -236,12 +236,12 @@ impl HostShared {
     }
 
     pub(super) fn view(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
-        let (spec, connections) = self.kept(id)?;
+        let (spec, connections) = self.stored_parts(id)?;
         Ok(view_at(self.store()?, id, &session_factory(id, &spec, &connections), at)?)
     }
 
     /// The spec and connections of a stored session.
-    pub(super) fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
+    pub(super) fn stored_parts(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
         let spec = rules::with_later_names(SessionSpec::from_genesis(self.genesis(id)?)?);
         let connections = self.options.connector.resume(&spec, self.pictures(id).as_deref())?;
         self.restored.fetch_add(1, Ordering::Relaxed);
@@ -255,7 +255,7 @@ impl HostShared {
         if self.options.workers.is_some() {
             return Ok((self.view(id, None)?, None));
         }
-        let (spec, connections) = self.kept(id)?;
+        let (spec, connections) = self.stored_parts(id)?;
         // An activity that can reconcile is used before a person is asked.
         let asks = |start: &Start| {
             let activity = connections.activities.get(start.activity());
@@ -285,9 +285,9 @@ impl HostShared {
         let Some(workers) = &self.options.workers else { return Ok(None) };
         let id = slot.id();
         let replica = Replica::restore(self.store()?, id, &session_factory(id, spec, &connections), None)?;
-        let (input, change) = rules::news(spec, replica.session(), &connections.activities)?;
+        let (input, change) = rules::change_since_opened(spec, replica.session(), &connections.activities)?;
         let rules = Some(change).filter(|change| *change != RulesChange::default());
-        slot.feed().begin(replica.last());
+        slot.feed().resume_at(replica.last());
         let (sender, commands) = mpsc::unbounded_channel();
         let (over, ended) = watch::channel(false);
         let session_factory = session_factory(id, spec, &connections);
@@ -316,23 +316,23 @@ impl HostShared {
         connections: Connections,
         opened: Opened,
     ) -> Result<(), HostError> {
-        let Opened { session, last, open, states, journal, is_put, rules } = opened;
+        let Opened { session, last, open, states, journal, is_replaced, rules } = opened;
         let is_under_way = |task: &&Task| matches!(task, Task::Call(_) | Task::AskModel { .. });
         let reopened = Reopened { under_way: open.iter().filter(is_under_way).count(), rules };
-        let is_kept = journal.is_some();
-        let folder = self.options.files.as_ref().filter(|_| is_kept);
+        let is_stored = journal.is_some();
+        let folder = self.options.files.as_ref().filter(|_| is_stored);
         let images = folder.map(|folder| ImageStore::of(folder, slot.id())).transpose()?.unwrap_or_default();
         // A request has no files for people.
         let files = folder.filter(|_| !spec.agent.is_empty());
         let mut files = files.map(|folder| SessionFiles::open(folder, slot.id())).transpose()?;
         if let Some(files) = &mut files {
             files.begin(&session, states);
-            if is_put {
+            if is_replaced {
                 // Errors are reported when the file is next used.
-                let _ = files.put(&session);
+                let _ = files.replace(&session);
             }
         }
-        slot.feed().begin(last);
+        slot.feed().resume_at(last);
         let (sender, commands) = mpsc::unbounded_channel();
         let (over, ended) = watch::channel(false);
         let begin = ActorStart {
@@ -346,12 +346,12 @@ impl HostShared {
             images,
             attached: Arc::clone(slot.attached()),
             feed: Arc::clone(slot.feed()),
-            idle_after: self.options.idle_after.filter(|_| is_kept),
+            idle_after: self.options.idle_after.filter(|_| is_stored),
         };
         // An actor is large, and its task is moved several times before it runs.
         let actor = Box::new(Actor::new(begin, spec, commands));
         slot.begin(sender, ended, reopened);
-        match is_kept {
+        match is_stored {
             true => {
                 self.spawn(start_stored(actor, Arc::clone(slot), over, InMemory::counted(self)));
                 self.unload_idle();
@@ -429,7 +429,7 @@ pub fn session_factory(id: &str, spec: &SessionSpec, connections: &Connections) 
 }
 
 /// Ends the services of a session that could not be opened.
-async fn closed(connections: &Connections, error: HostError) -> HostError {
+async fn close_services(connections: &Connections, error: HostError) -> HostError {
     if let Some(services) = &connections.services {
         services.close().await;
     }

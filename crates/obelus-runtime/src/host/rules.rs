@@ -42,21 +42,21 @@ struct CurrentFile {
 }
 
 /// The input for changed rules, if any. `bound` are the activities that the session is connected to.
-pub(super) fn news(
+pub(super) fn change_since_opened(
     spec: &SessionSpec,
     session: &Session,
     bound: &Activities,
 ) -> Result<(Option<Input>, RulesChange), HostError> {
-    let today = match today(spec)? {
-        Ok(Some(today)) => today,
+    let file = match current_file(spec)? {
+        Ok(Some(file)) => file,
         Ok(None) => return Ok((None, RulesChange::default())),
         Err(missing) => return Ok((None, RulesChange { missing: Some(missing), ..RulesChange::default() })),
     };
     let mut change = RulesChange::default();
     let mut tools = Map::new();
-    let mut settings = today.settings;
+    let mut settings = file.settings;
     let language = Language::named(settings.language.as_deref());
-    if let Some(context) = &today.context {
+    if let Some(context) = &file.context {
         for tool in context.tools().filter(|tool| !spec.withheld.contains(&tool.name)) {
             if session.context().tool(&tool.name).is_none_or(|known| known.schema != tool.schema) {
                 change.tools.push(tool.name.clone());
@@ -104,7 +104,7 @@ fn differ(known: &Settings, now: &Settings) -> bool {
 }
 
 /// The current content of a session's file; the path if the file is missing; none for a request without a file.
-fn today(spec: &SessionSpec) -> Result<Result<Option<CurrentFile>, PathBuf>, HostError> {
+fn current_file(spec: &SessionSpec) -> Result<Result<Option<CurrentFile>, PathBuf>, HostError> {
     if spec.agent.is_empty() {
         let settings = spec.local.settings.clone();
         return Ok(Ok(settings.map(|settings| CurrentFile { settings: *settings, context: None })));
@@ -121,9 +121,9 @@ fn today(spec: &SessionSpec) -> Result<Result<Option<CurrentFile>, PathBuf>, Hos
 }
 
 /// Gives the input to a session that was just opened.
-pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
+pub(super) async fn send_input(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
     let (answer, answered) = oneshot::channel();
-    slot.send_live(ActorCommand::Tell(Box::new(InputCommand { input, id: None, is_first: true, answer })))?;
+    slot.send_live(ActorCommand::Input(Box::new(InputCommand { input, id: None, is_first: true, answer })))?;
     answered.await.map_err(|_| ended_refusal())??;
     Ok(())
 }

@@ -18,7 +18,7 @@ pub(crate) struct Slot {
     /// Pictures for the next message.
     attached: Arc<Attached>,
     /// Whether the session is stored.
-    is_kept: bool,
+    is_stored: bool,
     state: Mutex<SlotState>,
     /// Locked while the session is created or restored.
     pub(super) opening: tokio::sync::Mutex<()>,
@@ -46,7 +46,7 @@ struct SlotState {
 
 impl Slot {
     /// For a stored session.
-    pub(super) fn kept(id: &str, host: &Arc<HostShared>) -> Self {
+    pub(super) fn stored(id: &str, host: &Arc<HostShared>) -> Self {
         Self::new(id, host, true)
     }
 
@@ -55,16 +55,16 @@ impl Slot {
         Self::new(id, host, false)
     }
 
-    fn new(id: &str, host: &Arc<HostShared>, is_kept: bool) -> Self {
+    fn new(id: &str, host: &Arc<HostShared>, is_stored: bool) -> Self {
         Self {
             id: id.to_owned(),
             host: Arc::downgrade(host),
-            feed: Arc::new(match is_kept {
+            feed: Arc::new(match is_stored {
                 true => Feed::new(host.options.events).publishing_to(id, host.news.clone()),
                 false => Feed::new(host.options.events),
             }),
             attached: Arc::default(),
-            is_kept,
+            is_stored,
             state: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
         }
@@ -80,7 +80,7 @@ impl Slot {
 
     /// The folder for pictures and page notes, if the session is stored.
     pub(crate) fn pictures(&self) -> Option<std::path::PathBuf> {
-        self.host.upgrade().filter(|_| self.is_kept).and_then(|host| host.pictures(&self.id))
+        self.host.upgrade().filter(|_| self.is_stored).and_then(|host| host.pictures(&self.id))
     }
 
     pub(crate) fn feed(&self) -> &Arc<Feed> {
@@ -107,8 +107,8 @@ impl Slot {
     }
 
     /// Whether the session is stored.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.is_kept
+    pub(crate) fn is_stored(&self) -> bool {
+        self.is_stored
     }
 
     /// Registers a new actor.
@@ -143,7 +143,7 @@ impl Slot {
                 Ok(()) => return Ok(()),
                 Err(back) => back,
             };
-            let host = self.host.upgrade().filter(|_| self.is_kept).ok_or_else(ended_refusal)?;
+            let host = self.host.upgrade().filter(|_| self.is_stored).ok_or_else(ended_refusal)?;
             let restored = host.ensure(self, None).await;
             restored.map_err(|error| Refused::new("unreadable", error.to_string()))?;
         }
@@ -170,7 +170,7 @@ impl Slot {
         after: EventNumber,
         upto: EventNumber,
     ) -> Result<Option<Vec<Arc<SessionEvent>>>, HostError> {
-        let Some(host) = self.host.upgrade().filter(|_| self.is_kept) else { return Ok(None) };
+        let Some(host) = self.host.upgrade().filter(|_| self.is_stored) else { return Ok(None) };
         host.history(&self.id, after, upto).map(Some)
     }
 

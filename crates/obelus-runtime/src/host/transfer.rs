@@ -16,7 +16,7 @@ use crate::events::EventBody;
 use crate::fork::{fork, given_results};
 use crate::restore::{RestoreError, rest_before_fault, rewind_to_rest};
 use crate::spec::SessionSpec;
-use crate::store::{DamagedTail, Digest, InputId, Journaled, Record, StoreError};
+use crate::store::{Digest, InputId, Record, StoreError};
 
 /// An exported session.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +118,7 @@ pub struct ForkedCall {
 impl Host {
     /// What a fork at a record would and would not repeat (DUR-6). Nothing is created.
     pub fn fork_forecast(&self, id: &str, at: Option<u64>) -> Result<ForkForecast, HostError> {
-        let records = self.inner.whole(id)?;
+        let records = self.inner.whole_journal(id)?;
         let count = records.len() as u64;
         let at = at.unwrap_or(count);
         if at > count {
@@ -164,7 +164,7 @@ impl Host {
 
     /// Exports a session.
     pub fn export(&self, id: &str) -> Result<Export, HostError> {
-        self.exported(id, self.inner.whole(id)?)
+        self.exported(id, self.inner.whole_journal(id)?)
     }
 
     /// Exports what can be read of a session whose end is damaged, or the whole of another one.
@@ -185,12 +185,12 @@ impl Host {
     pub fn import(&self, id: &str, export: Export) -> Result<u64, HostError> {
         let (genesis, records) = match id == export.id {
             true => {
-                self.inner.made(id, &export.genesis)?;
+                self.inner.new_session(id, &export.genesis)?;
                 (export.genesis, export.records)
             }
             false => {
                 let genesis = self.inner.genesis_of_copy(id, export.genesis)?;
-                let session = self.inner.made(id, &genesis)?;
+                let session = self.inner.new_session(id, &genesis)?;
                 let by = SentBy::ImportOf(&format!("`{}`", export.id)).to_string();
                 (genesis, fork(session, id, export.records, &[], &BTreeMap::new(), &by)?)
             }
@@ -205,7 +205,7 @@ impl Host {
     pub fn fork(&self, id: &str, new: &str, at: Option<u64>) -> Result<Forked, HostError> {
         let store = self.inner.store()?;
         let genesis = self.inner.genesis(id)?;
-        let mut before = self.inner.whole(id)?;
+        let mut before = self.inner.whole_journal(id)?;
         let records = before.len() as u64;
         let at = at.unwrap_or(records);
         if at > records {
@@ -214,7 +214,7 @@ impl Host {
         let genesis = self.inner.genesis_of_copy(new, genesis)?;
         let after = before.split_off(usize::try_from(at).unwrap_or(usize::MAX));
         let given = self.view(id, None).map(|original| given_results(&original, &after)).unwrap_or_default();
-        let session = self.inner.made(new, &genesis);
+        let session = self.inner.new_session(new, &genesis);
         let session = session.map_err(|error| RestoreError::SessionFactory(id.to_owned(), error.to_string()))?;
         let journal = fork(session, new, before, &after, &given, &SentBy::ForkOf { session: id, at }.to_string())?;
         let is_paused = journal.len() as u64 > at;
@@ -226,7 +226,7 @@ impl Host {
     /// The last rest of a session that cannot be restored: a later record is damaged (DUR-14), or this version replays
     /// it differently (DUR-12).
     pub fn rest_before_fault(&self, id: &str) -> Result<Option<u64>, HostError> {
-        let (spec, connections) = self.inner.kept(id)?;
+        let (spec, connections) = self.inner.stored_parts(id)?;
         Ok(rest_before_fault(self.inner.store()?, id, &session_factory(id, &spec, &connections))?)
     }
 
@@ -235,7 +235,7 @@ impl Host {
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
-        let (spec, connections) = self.inner.kept(id)?;
+        let (spec, connections) = self.inner.stored_parts(id)?;
         let _lock = store.lock(id)?;
         Ok(rewind_to_rest(store, id, &session_factory(id, &spec, &connections))?)
     }
@@ -259,20 +259,14 @@ impl HostShared {
     }
 
     /// A session before its first input.
-    fn made(&self, id: &str, genesis: &Value) -> Result<Session, HostError> {
+    fn new_session(&self, id: &str, genesis: &Value) -> Result<Session, HostError> {
         let spec = rules::with_later_names(SessionSpec::from_genesis(genesis.clone())?);
         let connections = self.options.connector.resume(&spec, None)?;
         Ok(spec.session(id, &connections.activities)?)
     }
 
     /// A whole journal. A damaged end is an error.
-    fn whole(&self, id: &str) -> Result<Vec<Record>, HostError> {
-        let Journaled { records, cut, .. } = self.store()?.load(id, 0, None)?;
-        match cut {
-            None => Ok(records),
-            Some(DamagedTail { seq, problem, .. }) => {
-                Err(StoreError::Damaged { session: id.to_owned(), seq, problem }.into())
-            }
-        }
+    fn whole_journal(&self, id: &str) -> Result<Vec<Record>, HostError> {
+        Ok(self.store()?.load(id, 0, None)?.undamaged(id)?)
     }
 }

@@ -42,7 +42,7 @@ impl Harness {
             match task {
                 obelus_kernel::session::Task::AskModel { id } => {
                     if self.log.is_answered() {
-                        assert!(self.log.ends(&self.session, self.session.state(), None).is_none());
+                        assert!(self.log.end_iteration(&self.session, self.session.state(), None).is_none());
                     }
                     let has_read = self.session.context().view("results").is_some();
                     let call = json!({"_tool": "crm.contact.list", "filter": {"EMAIL": "anna@example.test"}});
@@ -61,7 +61,7 @@ impl Harness {
                     self.tell(Input::Ended { id: start.id, outcome: self.outcome.clone() });
                 }
                 obelus_kernel::session::Task::Rest(reply) => {
-                    assert!(self.log.ends(&self.session, self.session.state(), Some(&reply)).is_none());
+                    assert!(self.log.end_iteration(&self.session, self.session.state(), Some(&reply)).is_none());
                 }
                 _ => {}
             }

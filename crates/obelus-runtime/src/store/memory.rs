@@ -194,8 +194,4 @@ impl Store for MemoryStore {
             Ok(())
         })
     }
-
-    fn is_durable(&self) -> bool {
-        false
-    }
 }

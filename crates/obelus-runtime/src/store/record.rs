@@ -119,6 +119,16 @@ impl Journaled {
     pub fn last(&self) -> u64 {
         self.after + self.records.len() as u64
     }
+
+    /// The records of this session. A damaged end is an error.
+    pub(crate) fn undamaged(self, session: &str) -> Result<Vec<Record>, StoreError> {
+        match self.cut {
+            None => Ok(self.records),
+            Some(DamagedTail { seq, problem, .. }) => {
+                Err(StoreError::Damaged { session: session.to_owned(), seq, problem })
+            }
+        }
+    }
 }
 
 /// A damaged end of a journal.

@@ -38,8 +38,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{
-    AppendError, CheckpointData, DamagedTail, Durable, InboxRow, InputId, Journaled, Locks, Record, SessionLock,
-    SessionRow, Snapshot, Store, StoreError, check_name,
+    AppendError, CheckpointData, Durable, InboxRow, InputId, Journaled, Locks, Record, SessionLock, SessionRow,
+    Snapshot, Store, StoreError, check_name,
 };
 use crate::summary::SessionSummary;
 use file::OpenFile;
@@ -199,11 +199,7 @@ impl SqliteStore {
 
     /// A session's journal, oldest first. A damaged end is an error here; [`Store::load`] leaves it out.
     pub fn journal(&self, id: &str) -> Result<Vec<Record>, StoreError> {
-        let Journaled { records, cut, .. } = self.load(id, 0, None)?;
-        match cut {
-            None => Ok(records),
-            Some(DamagedTail { seq, problem, .. }) => Err(StoreError::Damaged { session: id.to_owned(), seq, problem }),
-        }
+        self.load(id, 0, None)?.undamaged(id)
     }
 
     /// The last input that started a turn: start, a plan run, or a message of the user.

@@ -38,20 +38,20 @@ pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -
 }
 
 /// Stores a resting session, replacing older data. Removed sessions are skipped.
-pub(super) fn keep(file: &mut OpenFile, put_off: &DeferredCheckpoint) -> Result<(), StoreError> {
-    let session = match file.number(&put_off.id) {
+pub(super) fn write(file: &mut OpenFile, deferred: &DeferredCheckpoint) -> Result<(), StoreError> {
+    let session = match file.number(&deferred.id) {
         Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
         Err(_) => return Ok(()),
         Ok(number) => number,
     };
-    if let Some((seq, state)) = &put_off.checkpoint {
+    if let Some((seq, state)) = &deferred.checkpoint {
         let seq = signed(*seq);
         file.connection
             .prepare_cached("REPLACE INTO snapshot (session, seq, form, state, sum) VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![session, seq, FORM, state, sum_of(session, seq, state)])?;
     }
-    let text = json!({"questions": put_off.questions, "summary": put_off.summary}).to_string();
-    let seq = signed(put_off.seq);
+    let text = json!({"questions": deferred.questions, "summary": deferred.summary}).to_string();
+    let seq = signed(deferred.seq);
     // A reader may have seen an earlier rest.
     file.connection
         .prepare_cached(

@@ -71,7 +71,7 @@ impl OpenFile {
     fn fill(
         &mut self,
         batch: Vec<WriteJob>,
-        rests: &[DeferredCheckpoint],
+        checkpoints: &[DeferredCheckpoint],
     ) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut outcomes = Vec::with_capacity(batch.len());
@@ -84,8 +84,8 @@ impl OpenFile {
                 outcome => outcomes.push(outcome),
             }
         }
-        for put_off in rests {
-            checkpoint::keep(self, put_off)?;
+        for deferred in checkpoints {
+            checkpoint::write(self, deferred)?;
         }
         if self.index.is_long() {
             self.index.register(&self.connection)?;
@@ -135,10 +135,10 @@ impl WriterFile {
     pub(super) fn commit(
         &mut self,
         batch: Vec<WriteJob>,
-        rests: &[DeferredCheckpoint],
+        checkpoints: &[DeferredCheckpoint],
     ) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         let committed = self.open().and_then(|open| {
-            let outcomes = open.fill(batch, rests)?;
+            let outcomes = open.fill(batch, checkpoints)?;
             match open.connection.prepare_cached("COMMIT")?.execute([]) {
                 Ok(_) => Ok(outcomes),
                 Err(error) if is_not_written(&error) => Err(StoreError::Disk(error)),

@@ -208,10 +208,10 @@ fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
         2 => field(2)? == checksum::of_form_2(seq, text),
         3 => field(2)? == checksum::with_numbers(checksum::of_text(text), &[session, seq, at]),
         FORM => field(2)? == record_sum(checksum::of_text(text), (session, seq), at, digest, id),
-        _ => return Err(format!("it is of form {form}, and this version knows forms up to {FORM}")),
+        _ => return Err(format!("its format is {form}; this version reads formats up to {FORM}")),
     };
     if !is_sound {
-        return Err("its sum is not that of what is written there".to_owned());
+        return Err("its checksum does not match".to_owned());
     }
     // All forms have the same inputs: form 1 has no checksum, form 2 another one, form 3 neither digest nor id.
     let input = parsed(text)?;

@@ -65,7 +65,7 @@ pub(super) struct StoreWriter {
 
 struct WriterShared {
     queue: Mutex<WriteQueue>,
-    came: Condvar,
+    work_available: Condvar,
     file: Mutex<WriterFile>,
     /// Closes the reading connection. After a failed sync the file must have no open connection when it is reopened,
     /// and at the end the last connection to close checkpoints the log.
@@ -75,30 +75,30 @@ struct WriterShared {
 #[derive(Default)]
 struct WriteQueue {
     jobs: Vec<(WriteJob, Acknowledge)>,
-    rests: BTreeMap<String, DeferredCheckpoint>,
-    /// Set while the thread sleeps: how many writes wake it. With 0 any change does.
-    wakes_at: Option<usize>,
+    checkpoints: BTreeMap<String, DeferredCheckpoint>,
+    /// Set while the thread waits: it is woken when the queue has this many jobs. 0: by any change.
+    wake_threshold: Option<usize>,
     is_closed: bool,
 }
 
 /// The writes of one commit.
 struct CommitBatch {
     jobs: Vec<(WriteJob, Acknowledge)>,
-    rests: Vec<DeferredCheckpoint>,
+    checkpoints: Vec<DeferredCheckpoint>,
 }
 
 impl WriteQueue {
-    /// The next commit. It includes checkpoints that are due, or all of them if there is time.
-    fn take(&mut self, has_time: bool) -> CommitBatch {
+    /// Removes the jobs of the next commit, with checkpoints that are due, or all if there is time.
+    fn take_batch(&mut self, has_time: bool) -> CommitBatch {
         let jobs = self.jobs.drain(..self.jobs.len().min(MOST_AT_ONCE)).collect();
         let mut bytes = 0;
-        let is_next = |_: &String, rest: &mut DeferredCheckpoint| {
-            let is_next = (has_time || rest.is_due()) && bytes < MOST_BYTES;
-            bytes += if is_next { rest.bytes() } else { 0 };
+        let is_next = |_: &String, checkpoint: &mut DeferredCheckpoint| {
+            let is_next = (has_time || checkpoint.is_due()) && bytes < MOST_BYTES;
+            bytes += if is_next { checkpoint.bytes() } else { 0 };
             is_next
         };
-        let rests = self.rests.extract_if(.., is_next).map(|(_, rest)| rest).collect();
-        CommitBatch { jobs, rests }
+        let checkpoints = self.checkpoints.extract_if(.., is_next).map(|(_, checkpoint)| checkpoint).collect();
+        CommitBatch { jobs, checkpoints }
     }
 }
 
@@ -106,8 +106,8 @@ impl StoreWriter {
     /// Opens the file in a folder and starts the thread.
     pub(super) fn start(folder: PathBuf, close_reader: impl Fn() + Send + Sync + 'static) -> Result<Self, StoreError> {
         let file = Mutex::new(WriterFile::new(folder.clone())?);
-        let (queue, came, close_reader) = (Mutex::default(), Condvar::new(), Box::new(close_reader));
-        let shared = Arc::new(WriterShared { queue, came, file, close_reader });
+        let (queue, work_available, close_reader) = (Mutex::default(), Condvar::new(), Box::new(close_reader));
+        let shared = Arc::new(WriterShared { queue, work_available, file, close_reader });
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || own.serve());
         let thread = Some(thread.map_err(|error| StoreError::Folder(folder, error))?);
@@ -115,8 +115,8 @@ impl StoreWriter {
     }
 
     /// Queues a write. The caller is told when it is durable, or why not.
-    pub(super) fn write(&self, write: WriteJob, tell: Acknowledge) {
-        self.shared.change(|queue| queue.jobs.push((write, tell)));
+    pub(super) fn write(&self, write: WriteJob, ack: Acknowledge) {
+        self.shared.change(|queue| queue.jobs.push((write, ack)));
     }
 
     /// Queues the data of a resting session until there is time.
@@ -130,19 +130,19 @@ impl StoreWriter {
                 questions: Vec::new(),
                 summary: None,
             };
-            let put_off = queue.rests.entry(id.to_owned()).or_insert_with(new);
+            let deferred = queue.checkpoints.entry(id.to_owned()).or_insert_with(new);
             // A reader may have seen an earlier rest.
-            if seq < put_off.seq {
+            if seq < deferred.seq {
                 return;
             }
-            (put_off.seq, put_off.questions, put_off.summary) = (seq, rest.questions, rest.summary);
-            put_off.checkpoint = rest.checkpoint.map(|state| (seq, state)).or(put_off.checkpoint.take());
+            (deferred.seq, deferred.questions, deferred.summary) = (seq, rest.questions, rest.summary);
+            deferred.checkpoint = rest.checkpoint.map(|state| (seq, state)).or(deferred.checkpoint.take());
         });
     }
 
     /// Drops the queued data of a session whose records are about to be removed.
     pub(super) fn forget(&self, id: &str) {
-        self.shared.queue().rests.remove(id);
+        self.shared.queue().checkpoints.remove(id);
     }
 
     /// Returns free space to the system, once there are no writes.
@@ -179,44 +179,45 @@ impl WriterShared {
     fn change(&self, change: impl FnOnce(&mut WriteQueue)) {
         let mut queue = self.queue();
         change(&mut queue);
-        if queue.wakes_at.is_some_and(|writes| queue.jobs.len() >= writes || queue.is_closed) {
-            queue.wakes_at = None;
+        if queue.wake_threshold.is_some_and(|writes| queue.jobs.len() >= writes || queue.is_closed) {
+            queue.wake_threshold = None;
             drop(queue);
-            self.came.notify_one();
+            self.work_available.notify_one();
         }
     }
 
     /// The thread's loop.
     fn serve(&self) {
         let mut writers = 0;
-        while let Some(CommitBatch { jobs, rests }) = self.next(writers) {
+        while let Some(CommitBatch { jobs, checkpoints }) = self.next(writers) {
             let count = jobs.len();
-            let (writes, tells): (Vec<WriteJob>, Vec<Acknowledge>) = jobs.into_iter().unzip();
+            let (writes, acks): (Vec<WriteJob>, Vec<Acknowledge>) = jobs.into_iter().unzip();
             let mut file = self.file();
             // A panic in one write fails its batch, but no later one.
-            let committed = std::panic::catch_unwind(AssertUnwindSafe(|| file.commit(writes, &rests)));
+            let committed = std::panic::catch_unwind(AssertUnwindSafe(|| file.commit(writes, &checkpoints)));
             let committed = committed.unwrap_or_else(|_| {
                 file.release();
                 Err(StoreError::NotWritten("there is a mistake in the program".to_owned()))
             });
             drop(file);
             writers = count + self.queue().jobs.len();
-            self.tell(tells, committed);
+            self.acknowledge(acks, committed);
         }
         (self.close_reader)();
         self.file().close();
     }
 
-    fn tell(&self, tells: Vec<Acknowledge>, committed: Result<Vec<Result<u64, StoreError>>, StoreError>) {
+    /// Reports the result of a commit to the callers of its writes.
+    fn acknowledge(&self, acks: Vec<Acknowledge>, committed: Result<Vec<Result<u64, StoreError>>, StoreError>) {
         match committed {
-            Ok(outcomes) => tells.into_iter().zip(outcomes).for_each(|(tell, outcome)| tell(outcome)),
+            Ok(outcomes) => acks.into_iter().zip(outcomes).for_each(|(ack, outcome)| ack(outcome)),
             Err(StoreError::OutcomeUnknown(why)) => {
                 (self.close_reader)();
-                tells.into_iter().for_each(|tell| tell(Err(StoreError::OutcomeUnknown(why.clone()))));
+                acks.into_iter().for_each(|ack| ack(Err(StoreError::OutcomeUnknown(why.clone()))));
             }
             Err(error) => {
                 let why = error.to_string();
-                tells.into_iter().for_each(|tell| tell(Err(StoreError::NotWritten(why.clone()))));
+                acks.into_iter().for_each(|ack| ack(Err(StoreError::NotWritten(why.clone()))));
             }
         }
     }
@@ -228,23 +229,22 @@ impl WriterShared {
         let mut is_idle = false;
         loop {
             if !queue.jobs.is_empty() {
-                return Some(self.gather(queue, writers).take(false));
+                return Some(self.gather(queue, writers).take_batch(false));
             }
-            if !queue.rests.is_empty() && (is_idle || queue.is_closed) {
-                return Some(queue.take(true));
+            if !queue.checkpoints.is_empty() && (is_idle || queue.is_closed) {
+                return Some(queue.take_batch(true));
             }
             if queue.is_closed {
                 return None;
             }
-            queue.wakes_at = Some(0);
-            queue = match queue.rests.is_empty() {
-                true => self.came.wait(queue).unwrap_or_else(PoisonError::into_inner),
-                false => {
-                    let (queue, waited) = self.came.wait_timeout(queue, IDLE).unwrap_or_else(PoisonError::into_inner);
-                    is_idle = waited.timed_out();
-                    queue
-                }
-            };
+            queue.wake_threshold = Some(0);
+            if queue.checkpoints.is_empty() {
+                queue = self.work_available.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                let waited = self.work_available.wait_timeout(queue, IDLE).unwrap_or_else(PoisonError::into_inner);
+                is_idle = waited.1.timed_out();
+                queue = waited.0;
+            }
         }
     }
 
@@ -257,10 +257,10 @@ impl WriterShared {
             if left.is_zero() {
                 break;
             }
-            queue.wakes_at = Some(writes);
-            queue = self.came.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+            queue.wake_threshold = Some(writes);
+            queue = self.work_available.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        queue.wakes_at = None;
+        queue.wake_threshold = None;
         queue
     }
 }
