@@ -319,6 +319,6 @@ mod tests {
         let changed = format!("{}{}", question_half(&question.id), "0".repeat(16));
         assert_eq!(keyed(changed).err(), Some("changed"));
         assert_eq!(keyed("0".repeat(32)).err(), Some("already_decided"));
-        assert!(answers(&[], &yes).is_err());
+        assert!(answers(&[], &yes, |_| true).is_err());
     }
 }
