@@ -5,13 +5,13 @@
 //! latest. The session does no I/O and has no clock, so the same inputs in the same order always give the same tasks
 //! and the same memory.
 //!
-//! A session is made of parts that own their data and do not know the session:
+//! A session is made of parts that own their data. Only `delegate` knows the type `Session`, because a delegate is one:
 //!
 //! | part | owns |
 //! |---|---|
 //! | `memory` | the context, the time, everything that is written |
 //! | `scheduler` | steps and jobs: what is blocked, ready, running |
-//! | `inbox` | questions, decisions, elicitations, looks |
+//! | `inbox` | questions, decisions, elicitations, preview reads |
 //! | `transcript` | what the model has been shown, and what to tell it next |
 //! | `turn` | phase, limits and result of the latest turn |
 //! | `pending_words` | messages and pictures that no turn has taken yet |
@@ -27,13 +27,16 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `input`, `output`, `ids`, `solution` | inputs and outputs |
-//! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
+//! | `input`, `output`, `ids` | inputs and outputs; `refused`: inputs that are refused |
+//! | `settings` | the author's settings of an agent |
+//! | `flow`, `solve`, `follow_up` | a turn to its rest; the model's answer; whether the model is asked again |
 //! | `calls`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
+//! | `report_error` | the error in a call's report |
 //! | `allowance` | limits that a session and its delegates share |
 //! | `nodes` | a turn along a graph of steps |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions; `consenting`: standing consents |
-//! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects; `edited_params`: what they changed |
+//! | `decide`, `doubt`, `happened`, `earlier_decisions` | people's decisions and their effects |
+//! | `edit_call`, `edit_plan`, `edited_params` | edits by people, and what they changed |
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph |
