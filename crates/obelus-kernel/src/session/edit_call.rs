@@ -16,7 +16,7 @@ use super::{InvalidValue, Refused, Session};
 use crate::call::Call;
 use crate::origin::{Origin, Origins};
 use crate::path::value_at;
-use crate::policy::{Place, Proposal, Reason, Ruling};
+use crate::policy::{Proposal, Reason, Ruling};
 use crate::tool::Tool;
 use crate::wording::closest;
 use obelus_notebook::describe::{CallPart, describe, marks};
@@ -111,16 +111,10 @@ impl Session {
         earlier: Option<&Reason>,
     ) -> Result<Vec<Reason>, Refused> {
         let by_person = Origins::of(Origin::User);
+        // A person's values need no other grounding.
         let verdict = self.settings.gate().judge(&Proposal {
-            call,
-            tool,
-            params: &|| params.clone(),
-            origins: &|_: Place<'_>| Some(by_person.clone()),
-            proposer: &by_person,
-            may_follow: &|_| false,
-            // A person's values need no other grounding.
-            grounding: None,
             earlier,
+            ..Proposal::new(call, tool, &|| params.clone(), &|_| Some(by_person.clone()), &by_person)
         });
         if verdict.ruling() == Ruling::Refuse {
             let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));
