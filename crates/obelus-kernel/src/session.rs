@@ -144,7 +144,7 @@ use consents::Consents;
 use delegate::Delegates;
 use file_rules::FileRules;
 use graph_run::GraphRun;
-use ids::JobRef;
+use ids::{JobRef, Routed};
 use inbox::Inbox;
 use memory::Memory;
 use obelus_notebook::jq::Filter;
@@ -422,11 +422,14 @@ impl Session {
 
     /// The question of this id.
     pub fn question(&self, id: &QuestionId) -> Option<Question> {
-        let mut below = id.clone();
-        match below.pop_job() {
-            Some(job) => Some(self.delegates.get(job)?.question(&below)?.below(job)),
-            None => self.inbox.get(id.local()?).cloned(),
-        }
+        let (owner, number) = self.owner(id)?;
+        Some(Question { id: id.clone(), ..owner.inbox.get(number)?.clone() })
+    }
+
+    /// The session or delegate that an id belongs to, and the id within it. None if there is no such delegate.
+    fn owner<T: Copy>(&self, id: &Routed<T>) -> Option<(&Session, T)> {
+        let owner = id.route().iter().try_fold(self, |session, job| session.delegates.get(*job))?;
+        Some((owner, id.within()))
     }
 
     /// The provenance of an expression's value, such as `†state.letter.to`. Of `a || b`, the part that is read.

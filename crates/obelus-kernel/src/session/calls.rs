@@ -351,11 +351,7 @@ impl Session {
     /// Whether a complete call of an incomplete answer may start now. If so, send
     /// [`Input::Partial`](super::Input::Partial).
     pub fn may_start_early(&self, id: &super::RequestId, index: u32, call: &Value) -> bool {
-        let mut below = id.clone();
-        match below.pop_job() {
-            Some(job) => self.delegates.get(job).is_some_and(|child| child.may_start_early(&below, index, call)),
-            None => id.local().is_some_and(|number| self.early_call(number.0, index, call).is_some()),
-        }
+        self.owner(id).is_some_and(|(owner, number)| owner.early_call(number.0, index, call).is_some())
     }
 
     /// Whether a request is for the solution of the session's own turn, whose text is for the user.

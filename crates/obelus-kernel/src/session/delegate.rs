@@ -146,9 +146,7 @@ impl Session {
 
     /// The context of a question's calls: the delegate's that asks, or the session's own.
     pub fn context_of(&self, id: &QuestionId) -> &Context {
-        let mut below = id.clone();
-        let child = below.pop_job().and_then(|job| self.delegates.get(job));
-        child.map_or_else(|| self.context(), |child| child.context_of(&below))
+        self.owner(id).map_or(self, |(owner, _)| owner).context()
     }
 
     /// Passes an input to the delegate of a job. If the delegate is gone it is ignored, unless an answer is expected.

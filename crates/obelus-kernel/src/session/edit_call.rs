@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::decide::unfit;
-use super::ids::{JobRef, QuestionId, QuestionNumber};
+use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use super::inbox::{About, Change, Question, names_in};
 use super::input::Decision;
 use super::scheduler::Frozen;
@@ -37,17 +37,14 @@ impl Session {
     /// A question about a call with other parameters, to show before the edit counts. Nothing changes.
     pub fn edited_question(&self, id: &QuestionId, params: &Map<String, Value>) -> Result<Question, Refused> {
         let unknown = || Refused::new("unknown_question", format!("there is no question `{id}`"));
-        let mut below = id.clone();
-        if let Some(job) = below.pop_job() {
-            let child = self.delegates.get(job).ok_or_else(unknown)?;
-            return Ok(child.edited_question(&below, params)?.below(job));
-        }
+        let (owner, number) = self.owner(id).ok_or_else(unknown)?;
         let decision = Decision::Edit { params: params.clone() };
-        let number = self.decidable(id, &decision)?;
-        match self.inbox.get(number) {
-            Some(question) if question.about != About::Call => Err(unfit(question, &decision)),
-            _ => self.edit_of(number, params)?.map(|edit| edit.question).ok_or_else(unknown),
-        }
+        owner.decidable(&Routed::own(number), &decision)?;
+        let edit = match owner.inbox.get(number) {
+            Some(question) if question.about != About::Call => return Err(unfit(question, &decision)),
+            _ => owner.edit_of(number, params)?.ok_or_else(unknown)?,
+        };
+        Ok(Question { id: id.clone(), ..edit.question })
     }
 
     /// Lets the call run with other parameters.
