@@ -12,13 +12,13 @@
 //! | `schemas` | shapes of data that lower layers serialise, for the API description (feature `http`) |
 //! | `error` | errors, in both languages |
 //! | `who` | who answered, as text |
+//! | `address` | addresses to which a secret is sent |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
 //! | `client` | a client of that API (feature `client`) |
 //! | `telegram` | a Telegram bot (feature `telegram`) |
 //! | `traces` | traces for an OpenTelemetry collector (feature `traces`) |
-//! | `langgraph`, `openai`, `mcp` | compatible protocols: LangGraph's server API, OpenAI's API, MCP (feature `http`)
-//! |
+//! | `langgraph`, `openai`, `mcp` | compatible protocols: LangGraph's API, OpenAI's API, MCP (feature `http`) |
 
 #[cfg(any(feature = "client", feature = "telegram", feature = "traces"))]
 mod address;

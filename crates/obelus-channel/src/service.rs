@@ -6,7 +6,7 @@
 //! | `sessions` | creating, listing, reading and removing sessions |
 //! | `talk` | inputs to a session, and their results |
 //! | `questions` | the inbox, and answers |
-//! | `recent` | recently decided questions |
+//! | `recent`, `decided` | recently decided questions; their decisions and shown values |
 //! | `preview_refresh` | whether records have changed since a question was asked |
 //! | `edit` | editing a waiting call; pictures of pages |
 //! | `graph`, `instances` | the plan as a graph; the instances of a session |

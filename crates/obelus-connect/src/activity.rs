@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //!
-//! | module | subject |
+//! | file | subject |
 //! |---|---|
 //! | `binding` | making activities from JSON, and errors in the JSON |
 //! | `exec` | programs: one JSON object in, one JSON value out |

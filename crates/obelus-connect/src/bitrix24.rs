@@ -5,7 +5,7 @@
 //!
 //! # Layout
 //!
-//! | module | subject |
+//! | file | subject |
 //! |---|---|
 //! | `webhook` | the webhook's address, which is a secret |
 //! | `annotation` | the tool's annotation `x-bitrix24` |

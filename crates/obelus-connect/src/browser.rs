@@ -7,7 +7,7 @@
 //!
 //! # Layout
 //!
-//! | module | subject |
+//! | file | subject |
 //! |---|---|
 //! | `section` | the section `browser` of an agent's file |
 //! | `find` | finding the server and the browser on this machine |

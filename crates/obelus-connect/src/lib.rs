@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! | module | subject |
+//! | file | subject |
 //! |---|---|
 //! | [`activity`] | activities bound in a file: `exec`, `http`, `jq`, `bitrix24` |
 //! | `bitrix24` | the client of a Bitrix24 portal |
@@ -10,8 +10,9 @@
 //! | `mcp` | the client of MCP servers |
 //! | [`operator`] | the working state of an agent that works with tools step by step |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
-//! | [`StandardConnector`] | connects a session to everything that its file names |
+//! | `standard` | [`StandardConnector`], which connects a session to everything that its file names |
 //! | `saved_requests` | saved requests of delegates at addresses |
+//! | `process_group` | a program and all processes that it starts |
 //! | `web` | the HTTP client that all modules share |
 
 pub mod activity;

@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //!
-//! | module | subject |
+//! | file | subject |
 //! |---|---|
 //! | `spec` | the section `mcp` of an agent's file, and its errors |
 //! | `words` | texts with `$NAME` for secrets of the environment |

@@ -1,13 +1,12 @@
 //! What may happen: rules that a manager can read, the origins of values, and the gate that derives a verdict from
-//! both.
+//! both. Whether values of a call are in the user's messages is decided in the notebook (`grounding`).
 //!
 //! | file | subject |
 //! |---|---|
 //! | `gate`, `reason` | `Gate::judge`, the only place where a verdict is made; its reasons |
-//! | `rules`, `matching`, `index` | the policy of an agent's file, and how its rules are found |
+//! | `rules`, `matching`, `index` | the policy of an agent's file, and how its rules are found; `check`: its errors |
 //! | `provenance` | the origins of a call's values |
 //! | `consent` | standing consents of a session |
-//! | `grounding` of the notebook | whether values of a call are in the user's messages |
 //! | `explain` | the verdict on a call in a file, with all findings |
 //! | `simulate`, `planned_origins` | the simulation of a plan, and the origins of values to come |
 //! | `why`, `last_write` | the chain of calls behind a value; its last write |

@@ -5,13 +5,13 @@
 //! latest. The session does no I/O and has no clock, so the same inputs in the same order always give the same tasks
 //! and the same memory.
 //!
-//! A session is made of parts that own their data and do not know the session:
+//! A session is made of parts that own their data. Only `delegate` knows the type `Session`, because a delegate is one:
 //!
 //! | part | owns |
 //! |---|---|
 //! | `memory` | the context, the time, everything that is written |
 //! | `scheduler` | steps and jobs: what is blocked, ready, running |
-//! | `inbox` | questions, decisions, elicitations, looks |
+//! | `inbox` | questions, decisions, elicitations, preview reads |
 //! | `transcript` | what the model has been shown, and what to tell it next |
 //! | `turn` | phase, limits and result of the latest turn |
 //! | `pending_words` | messages and pictures that no turn has taken yet |
@@ -27,13 +27,16 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `input`, `output`, `ids`, `solution` | inputs and outputs |
-//! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
+//! | `input`, `output`, `ids` | inputs and outputs; `refused`: inputs that are refused |
+//! | `settings` | the author's settings of an agent |
+//! | `flow`, `solve`, `follow_up` | a turn to its rest; the model's answer; whether the model is asked again |
 //! | `calls`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
+//! | `report_error` | the error in a call's report |
 //! | `allowance` | limits that a session and its delegates share |
 //! | `nodes` | a turn along a graph of steps |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions; `consenting`: standing consents |
-//! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects; `edited_params`: what they changed |
+//! | `decide`, `doubt`, `happened`, `earlier_decisions` | people's decisions and their effects |
+//! | `edit_call`, `edit_plan`, `edited_params` | edits by people, and what they changed |
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph |
@@ -141,7 +144,7 @@ use consents::Consents;
 use delegate::Delegates;
 use file_rules::FileRules;
 use graph_run::GraphRun;
-use ids::JobRef;
+use ids::{JobRef, Routed};
 use inbox::Inbox;
 use memory::Memory;
 use obelus_notebook::jq::Filter;
@@ -419,11 +422,14 @@ impl Session {
 
     /// The question of this id.
     pub fn question(&self, id: &QuestionId) -> Option<Question> {
-        let mut below = id.clone();
-        match below.pop_job() {
-            Some(job) => Some(self.delegates.get(job)?.question(&below)?.below(job)),
-            None => self.inbox.get(id.local()?).cloned(),
-        }
+        let (owner, number) = self.owner(id)?;
+        Some(Question { id: id.clone(), ..owner.inbox.get(number)?.clone() })
+    }
+
+    /// The session or delegate that an id belongs to, and the id within it. None if there is no such delegate.
+    fn owner<T: Copy>(&self, id: &Routed<T>) -> Option<(&Session, T)> {
+        let owner = id.route().iter().try_fold(self, |session, job| session.delegates.get(*job))?;
+        Some((owner, id.within()))
     }
 
     /// The provenance of an expression's value, such as `†state.letter.to`. Of `a || b`, the part that is read.

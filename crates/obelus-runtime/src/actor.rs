@@ -13,6 +13,7 @@
 //! | `perform` | performing tasks, and publishing events |
 //! | `inputs` | inputs from people, and edits of the state file |
 //! | `attached` | pictures for the next message |
+//! | `preview_refresh` | repeated reads of a question, for a person who decides late |
 //! | `running` | running calls, model requests and file reads |
 //! | `elicitations`, `parts` | questions from running calls, and partial answers of the model |
 //! | `report` | events, the state file and the log |

@@ -40,14 +40,17 @@
 //! | `actor` | the task that owns a session, journals its inputs and performs its tasks |
 //! | `effect` | running calls and model requests: time limits, panics, lost answers |
 //! | `follower` | replaces the actor for a session that other processes run |
-//! | `events`, `status` | numbered events of a session; its status |
+//! | `events`, `status`, `summary` | numbered events of a session; its status; what a list shows of it |
+//! | `view`, `inbox_id` | views of questions and steps for people; ids of questions of all sessions |
 //! | `spec`, `connector` | the description of a session, and its connections |
 //! | `store`, `restore`, `fork` | journals of sessions, restoring and forking |
 //! | `activity`, `elicitor`, `observation`, `model` | carrying out calls and answering requests |
 //! | `agent`, `bindings`, `bundled`, `catalogue`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
+//! | `delegates` | saved requests of delegates |
 //! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | files for people beside a journal |
+//! | `atomic_file` | writes of whole files |
 //! | `opening` | initial reads of a session |
-//! | `secret` | secrets, which are never shown |
+//! | `secret`, `clock` | secrets, which are never shown; the clock |
 //! | `words`, `report` | the result of a turn as text |
 
 mod activity;

@@ -6,6 +6,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `language`, `phrases` | the languages, and the form of the tables |
 //! | `turn` | results of turns and steps, why an input was refused |
 //! | `degraded` | why a model did not answer, and what to do |
 //! | `failures` | why a step failed, by the code of its error |

@@ -4,7 +4,7 @@
 //! tokens, where a person logs in, where a code is exchanged. Each step is checked, addresses are `https` (or on this
 //! machine, if the server is), and a token is sent only to the address of its server.
 //!
-//! | module | subject |
+//! | file | subject |
 //! |---|---|
 //! | `config` | the field `auth` of an agent's file |
 //! | `challenge` | the reasons of a server that refuses a request |

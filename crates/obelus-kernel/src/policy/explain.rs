@@ -58,7 +58,7 @@ pub(crate) fn explain_in(
         // The file's context was not produced by a session.
         Grounding { context, index: &index, base: context.length(), instance }
     });
-    let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding, planned: None };
+    let sources = Provenance { grounding, ..Provenance::new(context, instance, &shown) };
     let origins = |place: Place<'_>| {
         let path = match place {
             Place::Call | Place::Scopes => None,
@@ -67,13 +67,8 @@ pub(crate) fn explain_in(
         Some(sources.of(&read, place)?.joined(&example_origins(call, path)))
     };
     Ok(gate.explain(&Proposal {
-        call: &read,
-        tool: &tool,
-        params: &|| params.clone(),
-        origins: &origins,
-        proposer: &shown,
-        may_follow: &|_| false,
         grounding: grounding.as_ref(),
         earlier: earlier(&read, &params).as_ref(),
+        ..Proposal::new(&read, &tool, &|| params.clone(), &origins, &shown)
     }))
 }

@@ -146,6 +146,19 @@ pub struct Proposal<'a> {
     pub earlier: Option<&'a Reason>,
 }
 
+impl<'a> Proposal<'a> {
+    /// A proposal without grounding and without a past, of which no read may follow an untrusted target.
+    pub fn new(
+        call: &'a Call,
+        tool: &'a Tool,
+        params: &'a dyn Fn() -> Value,
+        origins: &'a dyn Fn(Place<'_>) -> Option<Origins>,
+        proposer: &'a Origins,
+    ) -> Self {
+        Self { call, tool, params, origins, proposer, may_follow: &|_| false, grounding: None, earlier: None }
+    }
+}
+
 impl fmt::Debug for Proposal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proposal").field("tool", &self.tool.name).finish_non_exhaustive()

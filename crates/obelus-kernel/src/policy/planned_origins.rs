@@ -34,7 +34,7 @@ impl<'a> PlannedOrigins<'a> {
             let mut made_of = Origins::default();
             for instance in planned.readers(index) {
                 let of_path = |path: &Path| planned.of_path(index, path, instance);
-                let provenance = Provenance::of_planned_call(context, instance, literal, &of_path);
+                let provenance = Provenance { planned: Some(&of_path), ..Provenance::new(context, instance, literal) };
                 made_of.join(&provenance.of_call(&check.calls[index]));
                 made_of.join(&planned.of_scoped_kinds(index));
             }

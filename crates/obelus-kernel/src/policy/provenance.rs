@@ -47,14 +47,9 @@ pub enum Place<'a> {
 }
 
 impl<'a> Provenance<'a> {
-    /// The same for a call of a plan that has not run.
-    pub(super) fn of_planned_call(
-        context: &'a Context,
-        instance: Option<&'a str>,
-        literal: &'a Origins,
-        planned: &'a OriginsOfPath<'a>,
-    ) -> Self {
-        Self { context, instance, literal, said: Origins::NONE, grounding: None, planned: Some(planned) }
+    /// Without a session: no messages of the agent, no grounding, no plan.
+    pub(crate) fn new(context: &'a Context, instance: Option<&'a str>, literal: &'a Origins) -> Self {
+        Self { context, instance, literal, said: Origins::NONE, grounding: None, planned: None }
     }
 
     /// The origins of a part of the call; none if it is absent.

@@ -18,22 +18,13 @@ pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl
     plan::simulate(check, context, &by_model, |index, tool, instance, params: &Value| {
         let call = &check.calls[index];
         let of_path = |path: &Path| planned.of_path(index, path, instance);
-        let provenance = Provenance::of_planned_call(context, instance, &by_person, &of_path);
+        let provenance = Provenance { planned: Some(&of_path), ..Provenance::new(context, instance, &by_person) };
         let of_kinds = planned.of_scoped_kinds(index);
         let origins = |place: Place<'_>| match place {
             Place::Scopes | Place::Call => Some(provenance.of(call, place)?.joined(&of_kinds)),
             Place::Param(_) | Place::Path(_) => provenance.of(call, place),
         };
-        let verdict = gate.judge(&Proposal {
-            call,
-            tool,
-            params: &|| params.clone(),
-            origins: &origins,
-            proposer: &by_person,
-            may_follow: &|_| false,
-            grounding: None,
-            earlier: None,
-        });
+        let verdict = gate.judge(&Proposal::new(call, tool, &|| params.clone(), &origins, &by_person));
         let strictness = match verdict.ruling() {
             Ruling::Allow => 0,
             Ruling::Confirm => 1,

@@ -20,7 +20,7 @@ use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::policy::{Place, Proposal, Provenance};
+use crate::policy::Proposal;
 use crate::tool::{Effect, Tool};
 use obelus_notebook::plan::{RunsFor, runs_for};
 use obelus_notebook::steps::StepNode;
@@ -351,11 +351,7 @@ impl Session {
     /// Whether a complete call of an incomplete answer may start now. If so, send
     /// [`Input::Partial`](super::Input::Partial).
     pub fn may_start_early(&self, id: &super::RequestId, index: u32, call: &Value) -> bool {
-        let mut below = id.clone();
-        match below.pop_job() {
-            Some(job) => self.delegates.get(job).is_some_and(|child| child.may_start_early(&below, index, call)),
-            None => id.local().is_some_and(|number| self.early_call(number.0, index, call).is_some()),
-        }
+        self.owner(id).is_some_and(|(owner, number)| owner.early_call(number.0, index, call).is_some())
     }
 
     /// Whether a request is for the solution of the session's own turn, whose text is for the user.
@@ -401,26 +397,11 @@ impl Session {
         let params = Value::Object(params.collect::<Option<_>>()?);
         let frozen = frozen_call(&call, params.clone(), None);
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
-        let said = self.transcript.said();
-        let grounding = self.grounding(None, &literal, &call);
-        let provenance = Provenance {
-            context: &self.memory.context,
-            instance: None,
-            literal: &literal,
-            said,
-            grounding,
-            planned: None,
-        };
+        let provenance = self.provenance_of(&call, None, &literal);
+        // Only reads start early, so that nothing of the past requires a person.
         let verdict = self.settings.gate().judge(&Proposal {
-            call: &call,
-            tool: &tool,
-            params: &|| params.clone(),
-            origins: &|place: Place<'_>| provenance.of(&call, place),
-            proposer: &literal,
-            may_follow: &|_| false,
             grounding: provenance.grounding.as_ref(),
-            // Only reads start early.
-            earlier: None,
+            ..Proposal::new(&call, &tool, &|| params.clone(), &|place| provenance.of(&call, place), &literal)
         });
         let is_decided =
             self.inbox.knows(&self.hash_of(&call, &frozen)) || self.denied_elsewhere(&call, &frozen).is_some();

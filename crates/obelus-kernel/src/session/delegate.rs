@@ -151,28 +151,23 @@ impl Session {
 
     /// The delegate that carries out a call, while it is at work.
     pub fn delegate(&self, id: &CallId) -> Option<&Session> {
-        let mut below = id.clone();
-        match (below.pop_job(), id.local()) {
-            (Some(job), _) => self.delegates.get(job)?.delegate(&below),
-            (None, Some(LocalCall::Job(at))) => self.delegates.get(at),
+        match self.owner(id)? {
+            (owner, LocalCall::Job(at)) => owner.delegates.get(at),
             _ => None,
         }
     }
 
     /// The report of a call of the turn, also of a delegate that is at work.
     pub fn report_of(&self, id: &CallId) -> Option<CallReport> {
-        let mut below = id.clone();
-        match below.pop_job() {
-            Some(job) => self.delegates.get(job)?.report_of(&below),
-            None => self.call_report(id.place()?),
+        match self.owner(id)? {
+            (owner, LocalCall::Job(at)) => owner.call_report((at.step, at.job)),
+            _ => None,
         }
     }
 
     /// The session that asks a question: a delegate, or the session itself.
     pub(super) fn asker(&self, id: &QuestionId) -> &Session {
-        let mut below = id.clone();
-        let child = below.pop_job().and_then(|job| self.delegates.get(job));
-        child.map_or(self, |child| child.asker(&below))
+        self.owner(id).map_or(self, |(owner, _)| owner)
     }
 
     /// Passes an input to the delegate of a job. If the delegate is gone it is ignored, unless an answer is expected.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::decide::unfit;
-use super::ids::{JobRef, QuestionId, QuestionNumber};
+use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use super::inbox::{About, Change, Question, names_in};
 use super::input::Decision;
 use super::scheduler::Frozen;
@@ -16,7 +16,7 @@ use super::{InvalidValue, Refused, Session};
 use crate::call::Call;
 use crate::origin::{Origin, Origins};
 use crate::path::value_at;
-use crate::policy::{Place, Proposal, Reason, Ruling};
+use crate::policy::{Proposal, Reason, Ruling};
 use crate::tool::Tool;
 use crate::wording::closest;
 use obelus_notebook::describe::{CallPart, describe, marks};
@@ -37,17 +37,14 @@ impl Session {
     /// A question about a call with other parameters, to show before the edit counts. Nothing changes.
     pub fn edited_question(&self, id: &QuestionId, params: &Map<String, Value>) -> Result<Question, Refused> {
         let unknown = || Refused::new("unknown_question", format!("there is no question `{id}`"));
-        let mut below = id.clone();
-        if let Some(job) = below.pop_job() {
-            let child = self.delegates.get(job).ok_or_else(unknown)?;
-            return Ok(child.edited_question(&below, params)?.below(job));
-        }
+        let (owner, number) = self.owner(id).ok_or_else(unknown)?;
         let decision = Decision::Edit { params: params.clone() };
-        let number = self.decidable(id, &decision)?;
-        match self.inbox.get(number) {
-            Some(question) if question.about != About::Call => Err(unfit(question, &decision)),
-            _ => self.edit_of(number, params)?.map(|edit| edit.question).ok_or_else(unknown),
-        }
+        owner.decidable(&Routed::own(number), &decision)?;
+        let edit = match owner.inbox.get(number) {
+            Some(question) if question.about != About::Call => return Err(unfit(question, &decision)),
+            _ => owner.edit_of(number, params)?.ok_or_else(unknown)?,
+        };
+        Ok(Question { id: id.clone(), ..edit.question })
     }
 
     /// Lets the call run with other parameters.
@@ -111,16 +108,10 @@ impl Session {
         earlier: Option<&Reason>,
     ) -> Result<Vec<Reason>, Refused> {
         let by_person = Origins::of(Origin::User);
+        // A person's values need no other grounding.
         let verdict = self.settings.gate().judge(&Proposal {
-            call,
-            tool,
-            params: &|| params.clone(),
-            origins: &|_: Place<'_>| Some(by_person.clone()),
-            proposer: &by_person,
-            may_follow: &|_| false,
-            // A person's values need no other grounding.
-            grounding: None,
             earlier,
+            ..Proposal::new(call, tool, &|| params.clone(), &|_| Some(by_person.clone()), &by_person)
         });
         if verdict.ruling() == Ruling::Refuse {
             let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));

@@ -116,6 +116,11 @@ impl<T> Routed<T> {
         self
     }
 
+    /// The jobs that lead to the delegate, outermost first.
+    pub(crate) fn route(&self) -> &[JobRef] {
+        &self.route
+    }
+
     /// Removes the first job of the route, if there is one.
     pub(crate) fn pop_job(&mut self) -> Option<JobRef> {
         (!self.route.is_empty()).then(|| self.route.remove(0))
@@ -166,6 +171,11 @@ impl Routed<LocalCall> {
 }
 
 impl<T: Copy> Routed<T> {
+    /// The id within the session or delegate that it belongs to.
+    pub(crate) fn within(&self) -> T {
+        self.local
+    }
+
     /// The id within the session; none if it is in a delegate.
     pub(crate) fn local(&self) -> Option<T> {
         self.route.is_empty().then_some(self.local)

@@ -13,8 +13,9 @@ use crate::call::Call;
 use crate::call::freeze::frozen_call;
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
+use crate::origin::Origins;
 use crate::policy::{
-    Explanation, Gate, Place, Proposal, Provenance, Reason, Ruling, Verdict, explain_in, stands_in_one_result,
+    Explanation, Gate, Proposal, Provenance, Reason, Ruling, Verdict, explain_in, stands_in_one_result,
 };
 use crate::tool::Tool;
 
@@ -22,15 +23,20 @@ impl Session {
     /// The origins of the values of a job's call.
     pub(super) fn provenance(&self, at: JobRef) -> Provenance<'_> {
         let instance = self.scheduler.job(at).instance.as_deref();
-        let literal = &self.scheduler.step_of(at).literal;
-        let grounding = self.grounding(instance, literal, self.scheduler.call(at));
+        self.provenance_of(self.scheduler.call(at), instance, &self.scheduler.step_of(at).literal)
+    }
+
+    /// The origins of the values of a call whose literals have these origins.
+    pub(super) fn provenance_of<'a>(
+        &'a self,
+        call: &Call,
+        instance: Option<&'a str>,
+        literal: &'a Origins,
+    ) -> Provenance<'a> {
         Provenance {
-            context: &self.memory.context,
-            instance,
-            literal,
             said: self.transcript.said(),
-            grounding,
-            planned: None,
+            grounding: self.grounding(instance, literal, call),
+            ..Provenance::new(&self.memory.context, instance, literal)
         }
     }
 
@@ -126,14 +132,10 @@ impl Session {
         };
         let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
         judge(&Proposal {
-            call,
-            tool,
-            params: &params,
-            origins: &|place: Place<'_>| provenance.of(call, place),
-            proposer: &step.literal,
             may_follow: &may_follow,
             grounding: provenance.grounding.as_ref(),
             earlier: earlier.as_ref(),
+            ..Proposal::new(call, tool, &params, &|place| provenance.of(call, place), &step.literal)
         })
     }
 

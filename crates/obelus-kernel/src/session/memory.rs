@@ -1,7 +1,7 @@
 //! The session's memory: its context, the time, and everything that is written there.
 //!
 //! It takes results, texts, events and edits, validates them against the schemas of their kinds, and appends them
-//! with their call, date and origins. It knows nothing of jobs, policy or people.
+//! with their call, date and origins. It does not decide anything: no policy, no questions.
 
 mod instances;
 mod observations;

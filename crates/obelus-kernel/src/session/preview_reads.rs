@@ -49,16 +49,7 @@ impl Session {
         };
         let params =
             || Value::Object(read.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect());
-        let verdict = self.settings.gate().judge(&Proposal {
-            call: &read,
-            tool: &tool,
-            params: &params,
-            origins: &origins,
-            proposer: Origins::NONE,
-            may_follow: &|_| false,
-            grounding: None,
-            earlier: None,
-        });
+        let verdict = self.settings.gate().judge(&Proposal::new(&read, &tool, &params, &origins, Origins::NONE));
         let (call, origins) = (proposal, all());
         verdict.is_allowed().then_some(PreviewRead { question, index, at, tool, call, origins, attempt: 0 })
     }

@@ -165,41 +165,34 @@ const MOST_TEXT: usize = 24_000;
 impl Session {
     /// The content of a request that was started by [`super::Task::AskModel`].
     pub fn prompt(&self, id: &RequestId) -> Option<Prompt> {
-        let mut below = id.clone();
-        if let Some(job) = below.pop_job() {
-            return self.delegates.get(job)?.prompt(&below);
+        let (owner, number) = self.owner(id)?;
+        if let Some(at) = owner.scheduler.model_call(number.0) {
+            return owner.prompt_of_model_call(at);
         }
-        if let Some(at) = self.scheduler.model_call(id.local()?.0) {
-            return self.prompt_of_model_call(at);
-        }
-        let mut prompt = self.solving();
-        if self.settings.plans_before_reading() {
-            self.redact_untrusted(&mut prompt);
+        let mut prompt = owner.solving();
+        if owner.settings.plans_before_reading() {
+            owner.redact_untrusted(&mut prompt);
         }
         Some(prompt)
     }
 
     /// Whether a started request shows the observation with this digest.
     pub fn shows_observation(&self, id: &RequestId, digest: &str) -> bool {
-        let mut below = id.clone();
-        if let Some(job) = below.pop_job() {
-            return self.delegates.get(job).is_some_and(|child| child.shows_observation(&below, digest));
-        }
-        let Some(number) = id.local() else { return false };
-        if let Some(at) = self.scheduler.model_call(number.0) {
+        let Some((owner, number)) = self.owner(id) else { return false };
+        if let Some(at) = owner.scheduler.model_call(number.0) {
             // A model call sees what the call was given.
-            return self.scheduler.find(at).is_some_and(|job| {
+            return owner.scheduler.find(at).is_some_and(|job| {
                 let call = job.frozen.as_ref().is_some_and(|frozen| mentions(&frozen.call, digest));
                 call || job.scope.iter().any(|message| mentions(message, digest))
             });
         }
-        let is_redacted = self.settings.plans_before_reading();
-        let mut own = self.memory.current_digests().filter(|(_, of)| of.digest == digest);
+        let is_redacted = owner.settings.plans_before_reading();
+        let mut own = owner.memory.current_digests().filter(|(_, of)| of.digest == digest);
         let is_shown = |path: &crate::Path, instance: Option<&str>| {
-            !is_redacted || self.memory.context.origins(path, instance).is_trusted()
+            !is_redacted || owner.memory.context.origins(path, instance).is_trusted()
         };
         // A delegate may have been given the digest with its task.
-        let was_given = || self.constants.depth > 0 && !is_redacted && self.memory.mentions_digest(digest);
+        let was_given = || owner.constants.depth > 0 && !is_redacted && owner.memory.mentions_digest(digest);
         own.any(|(path, of)| is_shown(&path, of.instance.as_deref())) || was_given()
     }
 

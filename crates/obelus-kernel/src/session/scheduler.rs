@@ -1,7 +1,7 @@
 //! The scheduler: which calls are active, which may run, and how many do.
 //!
-//! It owns the steps and their jobs. It knows nothing of policy, people or memory: the session asks it what comes
-//! next, does that, and reports the result.
+//! It owns the steps and their jobs. The session asks it what comes next, does that, and reports the
+//! result. It decides when a call may run; whether it may run at all is the policy's decision.
 
 mod active_steps;
 mod early;

@@ -18,7 +18,7 @@ use crate::call::{ASIDES, Call};
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
-use crate::policy::{Mode, Place, Proposal, Provenance};
+use crate::policy::{Mode, Place, Proposal};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 use obelus_notebook::call_fields::CallFields as _;
@@ -143,9 +143,7 @@ impl Session {
     fn needs_person(&self, check: &Check) -> bool {
         let shown = self.transcript.shown();
         let needs = |call: &Call, tool: &Tool| {
-            let (context, said) = (&self.memory.context, self.transcript.said());
-            let grounding = self.grounding(None, shown, call);
-            let provenance = Provenance { context, instance: None, literal: shown, said, grounding, planned: None };
+            let provenance = self.provenance_of(call, None, shown);
             // The value of a reference is not known yet.
             let origins = |place: Place<'_>| match call.has_refs() {
                 true => Some(shown.clone()),
@@ -155,16 +153,10 @@ impl Session {
                 let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
                 Value::Object(params.collect())
             };
+            // Each call is judged again when it runs, with its values and the session's past.
             let verdict = self.gate().judge(&Proposal {
-                call,
-                tool,
-                params: &outline,
-                origins: &origins,
-                proposer: shown,
-                may_follow: &|_| false,
                 grounding: provenance.grounding.as_ref(),
-                // Each call is judged again when it runs, with its values.
-                earlier: None,
+                ..Proposal::new(call, tool, &outline, &origins, shown)
             });
             !verdict.is_allowed()
         };

@@ -5,7 +5,6 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `entry` | an event, and the line that replaces it |
 //! | `history` | the entries in order, and their limit |
 //! | `pending_call` | calls before they become entries |
 

@@ -40,15 +40,10 @@ impl Case {
         let (call, faults) = Call::read(&Arc::new(self.call.clone()), &context);
         assert!(faults.is_empty(), "{faults:?}");
         let params = || Value::Object(call.params.iter().map(|(n, v)| (n.to_string(), v.outline())).collect());
+        let tool = call.tool.as_ref().unwrap();
         Gate::new(&policy, self.mode).explain(&Proposal {
-            call: &call,
-            tool: call.tool.as_ref().unwrap(),
-            params: &params,
-            origins: &|_| Some(self.params.clone()),
-            proposer: &self.proposer,
             may_follow: &|_| self.may_follow,
-            grounding: None,
-            earlier: None,
+            ..Proposal::new(&call, tool, &params, &|_| Some(self.params.clone()), &self.proposer)
         })
     }
 

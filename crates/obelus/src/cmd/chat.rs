@@ -11,13 +11,14 @@
 //! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
 //! | `editor`, `keyboard` | the line editor; single keys, and a terminal that is closed |
 //! | `screen` | output, and the redrawn part of the screen |
-//! | `steps`, `results` | the steps of a turn and their results |
+//! | `steps` | the steps of a turn and their results |
 //! | `why` | where a value comes from |
 //! | `question`, `approve` | a question as text, and the keys that answer it |
 //! | `tour` | a scripted conversation |
 //! | `events` | events from a portal |
 //! | `commands` | lines that begin with `/` |
-//! | `titles`, `outline`, `text` | titles of tools, JSON as an outline, styled lines |
+//! | `cost` | the cost of model requests |
+//! | `outline`, `text` | JSON as an outline, styled lines |
 //!
 //! The texts are in `obelus-words`.
 

@@ -71,14 +71,7 @@ impl Session {
             None => Value::Object(params),
         };
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
-        let sources = Provenance {
-            context,
-            instance: None,
-            literal: &literal,
-            said: self.transcript.said(),
-            grounding: None,
-            planned: None,
-        };
+        let sources = Provenance { grounding: None, ..self.provenance_of(&call, None, &literal) };
         let origins = sources.of_call(&call).joined(&literal);
         let mut plan = json!({"tool": call.tool_name(), "params": params});
         if call.aside(CONFIRM) == Some(&Value::Bool(true)) {
