@@ -266,7 +266,7 @@ pub struct StepView {
 impl StepView {
     /// All calls of the session's latest turn. Texts are in this language where the agent has none.
     pub fn all(session: &Session, language: Language) -> Vec<Self> {
-        session.calls().into_iter().map(|report| Self::of(report, session, language)).collect()
+        session.distinct_calls().into_iter().map(|report| Self::of(report, session, language)).collect()
     }
 
     pub(crate) fn of(report: CallReport, session: &Session, language: Language) -> Self {

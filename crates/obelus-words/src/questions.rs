@@ -129,6 +129,9 @@ phrases! {
         may_have_happened:
             "такой же вызов, возможно, уже сделан: никто не сказал, произошло ли это; «да» может сделать это второй раз",
             "the same call may have happened before: nobody said whether it did; a yes may do it twice";
+        was_in_doubt:
+            "такой же вызов уже начинали, и какое-то время его исход был неизвестен; «да» сделает это ещё раз",
+            "the same call was started before, and its outcome was unknown for a time; a yes makes it once more";
         denied_in_plan:
             "такой же вызов был отклонён вместе с планом или исключён из него",
             "the same call was denied with a plan, or left out of it";

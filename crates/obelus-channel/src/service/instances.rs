@@ -35,7 +35,7 @@ impl Service {
         let events = self.blocking(move |host| Ok(host.history_after(&name, EventNumber::START)?)).await?;
         let service = self.clone();
         let look = move |session: &Session| {
-            let reports = with_earlier(session.calls(), &events);
+            let reports = with_earlier(session.distinct_calls(), &events);
             list(session, &reports, &filter, service.language_of(session, wanted))
         };
         self.read(id, look).await

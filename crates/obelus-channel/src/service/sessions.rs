@@ -180,7 +180,7 @@ impl Service {
         let (service, name) = (self.clone(), id.to_owned());
         self.read(id, move |session| {
             let language = service.language_of(session, wanted);
-            PlanView { session: name, calls: call_rows(session, &session.calls(), language) }
+            PlanView { session: name, calls: call_rows(session, &session.distinct_calls(), language) }
         })
         .await
     }

@@ -52,6 +52,8 @@ pub enum Reason {
     Happened(String),
     /// The same call may have happened: the question about it was not answered in time.
     MayHaveHappened,
+    /// The same call was in doubt when this was asked, and has been settled since.
+    WasInDoubt,
     /// The same call was denied with a plan, or left out of it.
     DeniedInPlan,
     /// When the call in doubt was started.
@@ -83,7 +85,7 @@ impl Reason {
 
     /// Whether the call would do once more what happened, or may have.
     pub fn is_about_repetition(&self) -> bool {
-        matches!(self, Reason::Happened(_) | Reason::MayHaveHappened)
+        matches!(self, Reason::Happened(_) | Reason::MayHaveHappened | Reason::WasInDoubt)
     }
 }
 
@@ -101,6 +103,9 @@ impl fmt::Display for Reason {
             }
             Reason::MayHaveHappened => f.write_str(
                 "the same call may have happened before, and nobody said whether it did; a yes may repeat it",
+            ),
+            Reason::WasInDoubt => f.write_str(
+                "the same call was started before, and its outcome was unknown for a time; a yes makes it once more",
             ),
             Reason::DeniedInPlan => f.write_str("the same call was denied with a plan, or left out of it"),
             Reason::Started(time) => write!(f, "it was started at {time}, and may still be at work"),

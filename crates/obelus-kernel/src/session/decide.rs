@@ -202,9 +202,10 @@ impl Session {
         let outcome = match decision {
             // An unknown result is not written and not validated: the effect has happened.
             Decision::Happened { result: Value::Null } => {
-                let at = self.inbox.get(number).and_then(|question| question.jobs().next());
-                if let Some(job) = at.and_then(|at| self.scheduler.job_mut(at)) {
-                    job.is_result_unknown = true;
+                for at in self.inbox.get(number).into_iter().flat_map(Question::jobs) {
+                    if let Some(job) = self.scheduler.job_mut(at) {
+                        job.is_result_unknown = true;
+                    }
                 }
                 Some(Outcome::Messages(Vec::new()))
             }

@@ -104,7 +104,18 @@ impl Session {
     /// The open question about this job's effect.
     pub(super) fn doubt_about(&self, at: JobRef) -> Option<QuestionNumber> {
         let mut doubts = self.inbox.open().filter(|question| question.about == About::InDoubt);
-        doubts.find(|question| question.calls.iter().any(|asked| asked.jobs == [at])).map(super::Question::number)
+        doubts
+            .find(|question| question.calls.iter().any(|asked| asked.jobs.first() == Some(&at)))
+            .map(super::Question::number)
+    }
+
+    /// The job whose effect is in doubt and has exactly this call.
+    pub(super) fn job_in_doubt(&self, hash: &str) -> Option<JobRef> {
+        let doubts = self.inbox.open().filter(|question| question.about == About::InDoubt);
+        doubts.filter_map(|question| question.jobs().next()).find(|at| {
+            let frozen = self.scheduler.frozen(*at);
+            frozen.is_some_and(|frozen| self.hash_of(self.scheduler.call(*at), &frozen.call) == hash)
+        })
     }
 
     /// Resolves a doubt: the effect happened with this outcome, or is carried out now.

@@ -27,6 +27,7 @@ impl Session {
         }
         self.settle_by_denial(at, call, &frozen, &hash)
             || self.settle_by_question(at, call, &hash)
+            || self.settle_by_doubt(at, &hash)
             || self.settle_by_approval(at, call, &hash)
     }
 
@@ -72,6 +73,15 @@ impl Session {
         if says(call, "confirmed") && self.has_consent(number) {
             self.approve(number, &[index], SentBy::CONVERSATION);
         }
+        true
+    }
+
+    /// A call that is in doubt is not made again: it waits for the answer, and takes that outcome (DUR-4).
+    fn settle_by_doubt(&mut self, at: JobRef, hash: &str) -> bool {
+        let guards = self.settings.guards_repetitions;
+        let Some(primary) = guards.then(|| self.job_in_doubt(hash)).flatten() else { return false };
+        self.join(at, primary);
+        self.scheduler.wake_followers(at);
         true
     }
 

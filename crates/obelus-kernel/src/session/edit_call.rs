@@ -58,8 +58,13 @@ impl Session {
         if let Some(asked) = self.inbox.get_mut(number) {
             *asked = question;
         }
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.frozen = Some(frozen);
+        // Calls that joined it have the same result, so they are told as edited too.
+        let joined = self.inbox.get(number).filter(|_| self.settings.guards_repetitions);
+        let joined = joined.into_iter().flat_map(|question| &question.calls[index].jobs);
+        for at in std::iter::once(&at).chain(joined) {
+            if let Some(job) = self.scheduler.job_mut(*at) {
+                job.frozen = Some(frozen.clone());
+            }
         }
         self.approve(number, &[index], by);
         Ok(())

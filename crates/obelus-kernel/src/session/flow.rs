@@ -336,7 +336,7 @@ impl Session {
             ends,
             output: if self.gives_output(ends) { self.output_for_people().unwrap_or_default() } else { Value::Null },
             said: self.turn.said().to_vec(),
-            calls: self.calls(),
+            calls: self.distinct_calls(),
             waiting: waiting.collect(),
             reason: self.turn.reason.clone(),
             end: self.turn.named_end().map(str::to_owned),

@@ -234,20 +234,27 @@ impl Session {
 
     /// Open questions say if the same effect has happened meanwhile, or may have: an approval would repeat it.
     fn note_repetitions(&mut self) {
-        if !self.settings.guards_delegates || !self.inbox.requires_person() {
+        if !self.settings.guards_delegates {
             return;
         }
-        for number in self.inbox.open_where(|question| question.about == About::Call) {
+        let (requires, guards) = (self.inbox.requires_person(), self.settings.guards_repetitions);
+        let was_in_doubt = |question: &Question| guards && question.reasons.contains(&Reason::MayHaveHappened);
+        let concerned = |question: &Question| question.about == About::Call && (requires || was_in_doubt(question));
+        for number in self.inbox.open_where(concerned) {
             let Some(question) = self.inbox.get(number) else { continue };
             let jobs = question.open_calls().filter_map(|index| question.calls[index].jobs.first().copied());
             let earlier = jobs.filter_map(|at| {
                 let frozen = self.scheduler.frozen(at)?;
                 self.happened_before(self.scheduler.call(at), &frozen.call)
             });
-            let more: Vec<Reason> = earlier.filter(|why| !question.reasons.contains(why)).collect();
-            if let Some(question) = self.inbox.get_mut(number) {
-                question.reasons.extend(more);
+            let earlier: Vec<Reason> = earlier.collect();
+            let is_settled = was_in_doubt(question) && !earlier.contains(&Reason::MayHaveHappened);
+            let Some(question) = self.inbox.get_mut(number) else { continue };
+            if is_settled {
+                question.reasons.retain(|why| *why != Reason::MayHaveHappened);
             }
+            let more = earlier.into_iter().chain(is_settled.then_some(Reason::WasInDoubt));
+            more.for_each(|why| question.add_reason(why));
         }
     }
 }

@@ -231,6 +231,12 @@ impl Inbox {
         }
     }
 
+    /// The places of calls that joined one that was already asked about.
+    pub(super) fn joined_places(&self) -> BTreeSet<(u32, u32)> {
+        let asked = self.all().flat_map(|question| &question.calls);
+        asked.flat_map(|asked| asked.places().skip(1)).collect()
+    }
+
     /// When the next reminder or expiry is due.
     pub(super) fn timeout(&self) -> Option<Time> {
         let due = |question: &Question| question.remind_at.unwrap_or(question.expires_at).min(question.expires_at);
@@ -315,6 +321,9 @@ impl Inbox {
     /// Makes one job's result count for another one as well.
     pub(super) fn join(&mut self, at: JobRef, primary: JobRef) {
         self.joined.entry(primary).or_default().push(at);
+        let asked = self.all.values_mut().flat_map(|question| &mut question.calls);
+        let is_of = |asked: &&mut AskedCall| asked.jobs.first() == Some(&primary) && !asked.jobs.contains(&at);
+        asked.filter(is_of).for_each(|asked| asked.jobs.push(at));
     }
 
     /// Ends a job: an approval is removed unless the job is done. Returns the jobs that waited for it.

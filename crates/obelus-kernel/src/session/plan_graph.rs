@@ -98,6 +98,12 @@ impl Session {
         self.transcript.ended().iter().cloned().chain(self.scheduler.reports()).collect()
     }
 
+    /// The same without calls that joined an identical one: they have no effect of their own.
+    pub fn distinct_calls(&self) -> Vec<CallReport> {
+        let joined = self.inbox.joined_places();
+        self.calls().into_iter().filter(|report| !joined.contains(&report.place)).collect()
+    }
+
     /// The places of calls that are new or have a new status since the last call of this function. A place may occur
     /// twice. A driver calls it after each batch of inputs, even without subscribers.
     pub fn take_changed_calls(&mut self) -> impl ExactSizeIterator<Item = (u32, u32)> {
@@ -116,7 +122,8 @@ impl Session {
     pub fn plan_graph(&self, most: usize) -> PlanGraph {
         let under_way = self.scheduler.proposed();
         let steps: Vec<&ProposedStep> = self.transcript.proposed().iter().chain(&under_way).collect();
-        let mut reports: Vec<(CallReport, bool)> = self.calls().into_iter().map(|report| (report, false)).collect();
+        let mut reports: Vec<(CallReport, bool)> =
+            self.distinct_calls().into_iter().map(|report| (report, false)).collect();
         let asked = self.inbox.open().filter(|question| question.about == About::Plan);
         let waiting = asked.flat_map(|question| &question.calls).map(|asked| CallReport {
             place: (0, 0),

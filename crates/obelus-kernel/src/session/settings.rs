@@ -170,6 +170,10 @@ pub struct Settings {
     /// Whether the model's claim that the user agreed never counts for payments (ASK-6). Older sessions replay without it.
     #[serde(default)]
     pub guards_payments: bool,
+    /// Whether a call that is in doubt elsewhere in the session waits for that answer, and joined calls are told as a person
+    /// edited them. Older sessions replay without it.
+    #[serde(default)]
+    pub guards_repetitions: bool,
 }
 
 impl Default for Settings {
@@ -212,13 +216,14 @@ impl Default for Settings {
             guards_limits: true,
             guards_delegates: true,
             guards_payments: true,
+            guards_repetitions: true,
         }
     }
 }
 
 impl Settings {
     /// Settings that are on in new sessions, and off in those that began before the settings existed.
-    pub const OF_NEW_SESSIONS: [&str; 9] = [
+    pub const OF_NEW_SESSIONS: [&str; 10] = [
         "expands_rows",
         "guards_names",
         "orders_rows",
@@ -228,6 +233,7 @@ impl Settings {
         "guards_limits",
         "guards_delegates",
         "guards_payments",
+        "guards_repetitions",
     ];
 
     /// Seconds until the reminder of a question: never in the first half of its time.

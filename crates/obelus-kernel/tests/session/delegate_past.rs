@@ -106,6 +106,21 @@ fn an_effect_in_doubt_in_one_delegate_asks_in_the_other() {
 }
 
 #[test]
+fn a_question_of_a_delegate_says_that_the_doubt_in_another_one_is_settled() {
+    let settings = json!({"guards_delegates": true, "guards_effects": true, "guards_repetitions": true});
+    for answer in [Decision::Happened { result: json!(7) }, Decision::DidNot] {
+        let mut harness = Harness::at_work(settings.clone());
+        harness.solve(json!([child("a"), child("b")]), json!(null));
+        harness.solve(json!([count("n")]), json!("over"));
+        harness.ends("count", lost());
+        harness.solve(json!([count("n")]), json!(null));
+        assert_eq!(harness.question("0.1/q1").reasons, [Reason::MayHaveHappened]);
+        harness.decide("0.0/q1", answer).unwrap();
+        assert_eq!(harness.question("0.1/q1").reasons, [Reason::WasInDoubt]);
+    }
+}
+
+#[test]
 fn an_open_question_says_that_the_same_effect_has_come_to_be_in_doubt() {
     let mut asked = count("n");
     asked["requires_confirmation"] = true.into();

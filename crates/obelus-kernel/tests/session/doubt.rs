@@ -1,5 +1,6 @@
 //! DUR-4: effects in doubt.
 
+use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{Decision, Input, Outcome, TurnEnd};
 use serde_json::{Value, json};
 
@@ -203,4 +204,66 @@ fn ask_8_the_question_says_when_the_call_was_started() {
     harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
     let reasons: Vec<String> = harness.question("q1").reasons.iter().map(ToString::to_string).collect();
     assert!(reasons.iter().any(|reason| reason.contains(&format!("started at {started}"))), "{reasons:?}");
+}
+
+fn proposed_again_in(settings: Value, again: &Value) -> Harness {
+    let mut harness = Harness::at_work(settings);
+    harness.solve(json!([call("count", "n", json!({"q": 1}))]), json!("over"));
+    harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
+    harness.user("go on");
+    harness.solve(json!([again]), json!("over"));
+    harness
+}
+
+/// A call in doubt, and a call in the model's next answer.
+fn proposed_again(again: &Value) -> Harness {
+    proposed_again_in(json!({"guards_repetitions": true, "guards_delegates": true, "guards_effects": true}), again)
+}
+
+#[test]
+fn a_call_that_is_in_doubt_already_waits_for_the_same_answer_and_takes_its_outcome() {
+    let same = call("count", "n", json!({"q": 1}));
+    let happened = Decision::Happened { result: json!(7) };
+    for (answer, runs) in [(happened, 1), (Decision::Happened { result: Value::Null }, 1), (Decision::DidNot, 2)] {
+        let mut harness = proposed_again(&same);
+        assert_eq!((harness.waiting(), harness.states("count")), (vec!["q1".to_owned()], vec!["running", "waiting"]));
+        harness.decide("q1", answer).unwrap();
+        assert_eq!(harness.handed_out("count").len(), runs);
+        if runs == 2 {
+            assert_eq!(harness.states("count"), ["running", "waiting"]);
+            harness.returns("count", json!(7));
+        }
+        assert_eq!((harness.states("count"), harness.rested()), (vec!["done", "done"], TurnEnd::Output));
+        assert_eq!((harness.handed_out("count").len(), harness.asked.len()), (runs, 1));
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_a_doubt_fails_with_it_if_nobody_answers() {
+    let mut harness = proposed_again(&call("count", "n", json!({"q": 1})));
+    harness.wait(25);
+    assert_eq!((harness.states("count"), harness.handed_out("count").len()), (vec!["failed", "failed"], 1));
+}
+
+#[test]
+fn a_call_of_the_same_effect_with_another_result_path_asks_with_a_reason_that_follows_the_doubt() {
+    let mut harness = proposed_again(&call("count", "m", json!({"q": 1})));
+    assert_eq!(harness.waiting(), ["q1", "q2"]);
+    assert_eq!(harness.question("q2").reasons, [Reason::MayHaveHappened]);
+    let before = harness.question("q2").digest();
+    harness.decide("q1", Decision::Happened { result: json!(7) }).unwrap();
+    assert_eq!(harness.question("q2").reasons, [Reason::WasInDoubt]);
+    assert_ne!(harness.question("q2").digest(), before, "an answer to the earlier text does not count");
+    assert_eq!(harness.handed_out("count").len(), 1);
+    harness.approve("q2");
+    assert_eq!(harness.handed_out("count").len(), 2, "a person may repeat it");
+}
+
+#[test]
+fn an_older_session_asks_about_a_call_that_is_in_doubt_already() {
+    let settings = json!({"guards_delegates": true, "guards_effects": true});
+    let mut harness = proposed_again_in(settings, &call("count", "n", json!({"q": 1})));
+    assert_eq!(harness.waiting(), ["q1", "q2"]);
+    harness.decide("q1", Decision::Happened { result: json!(7) }).unwrap();
+    assert_eq!(harness.question("q2").reasons, [Reason::MayHaveHappened]);
 }

@@ -29,6 +29,37 @@ fn an_identical_call_joins_the_one_that_waits() {
     assert_eq!(harness.states("drop"), ["done", "done", "waiting"]);
 }
 
+/// The calls of the latest reply, each with its parameter and its status.
+fn reported(harness: &Harness) -> Vec<(Value, &'static str)> {
+    let reply = harness.session.reply().expect("it rests");
+    reply.calls.iter().map(|report| (report.call["id"].clone(), report.status.name())).collect()
+}
+
+#[test]
+fn a_joined_call_is_not_reported_as_a_second_effect() {
+    let mut harness = Harness::at_work(json!({}));
+    let drop = call("drop", "a", json!({"id": 1}));
+    harness.solve(json!([drop, drop]), json!("over"));
+    assert_eq!(reported(&harness), [(json!(1), "waiting")]);
+    harness.approve("q1");
+    harness.returns("drop", json!("gone"));
+    assert_eq!(reported(&harness), [(json!(1), "done")]);
+    assert_eq!(harness.session.plan_graph(9).calls.len(), 1);
+}
+
+#[test]
+fn a_call_that_joined_an_edited_one_is_told_as_edited() {
+    for (guards, told) in [(true, json!([9, 9])), (false, json!([9, 1]))] {
+        let mut harness = Harness::at_work(json!({"guards_repetitions": guards}));
+        let drop = call("drop", "a", json!({"id": 1}));
+        harness.solve(json!([drop, drop]), json!(null));
+        harness.edit("q1", json!({"id": 9})).unwrap();
+        harness.returns("drop", json!("gone"));
+        let calls: Value = harness.session.calls().iter().map(|report| report.call["id"].clone()).collect();
+        assert_eq!((calls, harness.handed_out("drop").len()), (told, 1));
+    }
+}
+
 #[test]
 fn an_identical_call_of_a_later_turn_joins_too() {
     let mut harness = Harness::at_work(json!({}));
@@ -216,6 +247,7 @@ fn a_call_confirmed_while_it_runs_joins_the_running_call() {
     assert_eq!((harness.started.len(), harness.rests.len()), (1, 1));
     harness.returns("drop", json!("gone"));
     assert_eq!((harness.states("drop"), harness.rested()), (vec!["done", "done"], TurnEnd::Output));
+    assert_eq!(reported(&harness), [(json!(1), "done")]);
 }
 
 #[test]

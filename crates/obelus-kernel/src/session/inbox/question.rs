@@ -308,6 +308,13 @@ impl Question {
         }
     }
 
+    /// Adds a reason, unless it has it.
+    pub(in crate::session) fn add_reason(&mut self, why: Reason) {
+        if !self.reasons.contains(&why) {
+            self.reasons.push(why);
+        }
+    }
+
     /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.status == QuestionStatus::Requested

@@ -2,7 +2,8 @@
 
 use obelus_kernel::CallFields as _;
 use obelus_kernel::Path;
-use obelus_kernel::session::{Mode, Session};
+use obelus_kernel::session::plan_graph::PlannedCall;
+use obelus_kernel::session::{CallStatus, Mode, Session};
 use obelus_runtime::Language;
 use obelus_runtime::people::Titles;
 use obelus_runtime::sessions::StepView;
@@ -60,15 +61,18 @@ pub(crate) fn why(session: &Session, path: &Path, titles: &Titles, phrases: &Wor
 }
 
 /// `/plan` before its first step: the planned calls.
-pub(crate) fn planned(session: &Session, titles: &Titles, phrases: &Words) -> Vec<StyledLine> {
-    let calls = session.context().plan().map(|plan| plan.calls.clone()).unwrap_or_default();
+fn planned(session: &Session, titles: &Titles, phrases: &Words) -> Vec<StyledLine> {
+    let is_planned = |call: &&PlannedCall| call.is_only_planned && call.report.status != CallStatus::Denied;
+    let graph = session.plan_graph(usize::MAX);
+    let calls: Vec<&PlannedCall> = graph.calls.iter().filter(is_planned).collect();
     if calls.is_empty() {
         return vec![StyledLine::of(DIM, phrases.chat.no_plan)];
     }
-    let title = |call: &serde_json::Value| titles.tool(call.tool_name());
-    let line =
-        |(index, call): (usize, _)| StyledLine::of(DIM, format!("{index:>2} · ")).shown(PLAIN, &title(call)).hanging(5);
-    (1..).zip(calls.iter().map(|call| &**call)).map(line).collect()
+    let line = |(index, call): (usize, &PlannedCall)| {
+        let title = titles.tool(call.report.call.tool_name());
+        StyledLine::of(DIM, format!("{index:>2} · ")).shown(PLAIN, &title).hanging(5)
+    };
+    (1..).zip(calls).map(line).collect()
 }
 
 /// `/plan` of a session whose events were not followed: its calls with their statuses.

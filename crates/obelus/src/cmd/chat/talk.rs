@@ -313,7 +313,7 @@ impl Talk {
             return Ok(steps);
         }
         let (titles, phrases) = (self.screen.lock().titles().clone(), self.phrases);
-        Ok(self.handle.inspect(move |session| answers::planned(session, &titles, phrases)).await?)
+        Ok(self.handle.inspect(move |session| answers::plan(session, &titles, phrases)).await?)
     }
 
     async fn state(&self) -> Result<Vec<StyledLine>> {

@@ -179,7 +179,7 @@ pub(in crate::cmd) fn shown(session: &Session, id: &str) -> Value {
         "id": id,
         "context": session.context().to_json(),
         "state": session.state(),
-        "calls": session.calls(),
+        "calls": session.distinct_calls(),
         "waiting": open_questions(session).iter().map(Question::to_json).collect::<Vec<_>>(),
         "node": session.node(),
         "spent": {"turn": turn, "session": whole},
