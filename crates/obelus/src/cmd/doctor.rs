@@ -51,13 +51,10 @@ fn binary() -> (&'static str, CheckState, String) {
 }
 
 fn terminal() -> (&'static str, CheckState, String) {
-    match std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        true => ("terminal", CheckState::Fine, "questions can be answered here".to_owned()),
-        false => (
-            "terminal",
-            CheckState::Missing,
-            "no terminal: questions are printed, and the command exits with 3".to_owned(),
-        ),
+    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        ("terminal", CheckState::Fine, "questions can be answered here".to_owned())
+    } else {
+        ("terminal", CheckState::Missing, "no terminal: questions are printed, and the command exits with 3".to_owned())
     }
 }
 
@@ -69,9 +66,10 @@ fn agents() -> (&'static str, CheckState, String) {
     }
     let faulty: Vec<String> =
         all.iter().filter(|path| Agent::load(path).is_err()).map(|path| path.display().to_string()).collect();
-    match faulty.is_empty() {
-        true => ("agents", CheckState::Fine, format!("{} found", all.len())),
-        false => ("agents", CheckState::Broken, format!("faulty: {}; see `obelus agents check`", faulty.join(", "))),
+    if faulty.is_empty() {
+        ("agents", CheckState::Fine, format!("{} found", all.len()))
+    } else {
+        ("agents", CheckState::Broken, format!("faulty: {}; see `obelus agents check`", faulty.join(", ")))
     }
 }
 
@@ -96,10 +94,9 @@ fn browser() -> Vec<(&'static str, CheckState, String)> {
 
 /// Whether the key is set; it is never printed.
 fn key() -> (&'static str, CheckState, String) {
-    match std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
-        true => ("OPENAI_API_KEY", CheckState::Fine, "is set".to_owned()),
-        false => {
-            ("OPENAI_API_KEY", CheckState::Missing, "is not set; playbook:FILE and replay:FILE need none".to_owned())
-        }
+    if std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
+        ("OPENAI_API_KEY", CheckState::Fine, "is set".to_owned())
+    } else {
+        ("OPENAI_API_KEY", CheckState::Missing, "is not set; playbook:FILE and replay:FILE need none".to_owned())
     }
 }
