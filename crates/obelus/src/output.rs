@@ -64,8 +64,8 @@ pub(crate) fn json(value: &Value) {
     answer(&shown);
 }
 
-/// Adds a character of a JSON document. JSON permits some characters that control a terminal. Beyond ASCII they occur only
-/// in strings, where an escape means the same.
+/// Adds a character of a JSON document. JSON permits some characters that control a terminal. Beyond ASCII they occur
+/// only in strings, where an escape means the same.
 fn push_escaped(c: char, into: &mut String) {
     let is_plain = c < '\u{7f}' || c.is_alphanumeric() || !obelus_kernel::visible(&c.to_string()).starts_with('\\');
     if is_plain {

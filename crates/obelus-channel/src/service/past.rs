@@ -105,8 +105,8 @@ impl Service {
         .await
     }
 
-    /// A session with its whole journal, as the lines that `obelus sessions import` reads. To look at, it comes without the
-    /// places, commands and addresses of its agent: of its activities there are names alone, each bound to nothing.
+    /// A session with its whole journal, as the lines that `obelus sessions import` reads. To look at, it comes without
+    /// the places, commands and addresses of its agent: of its activities there are names alone, each bound to nothing.
     pub async fn export(&self, id: &str, is_to_look: bool) -> Result<String, ChannelError> {
         let names =
             if is_to_look { Some(self.read(id, |session| session.settings().activities.clone()).await?) } else { None };

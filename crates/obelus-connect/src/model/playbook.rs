@@ -95,8 +95,8 @@ const CODE: &str = "playbook";
 const MAX_QUOTED: usize = 200;
 
 impl Playbook {
-    /// Reads a playbook. Patterns, conditions and templates are compiled here, so that errors are found before a rule is
-    /// used. The path is used in messages only.
+    /// Reads a playbook. Patterns, conditions and templates are compiled here, so that errors are found before a rule
+    /// is used. The path is used in messages only.
     pub fn parse(path: &Path, text: &str) -> Result<Self, PlaybookError> {
         let form = form::PlaybookFile::read(path, text)?;
         Ok(Self(Arc::new(compile::compile(path, form)?)))

@@ -1,8 +1,8 @@
 //! Renders a request as chat messages.
 //!
 //! The prompt grows at its end, so that a provider can serve the rest from its cache (PROMPT-2): first what stays the
-//! same (instructions, tools, recipes), then the session so far, where nothing that was sent is rewritten, and last what
-//! changes (state, questions, time, the step's own instructions). The texts are in `prompts/*.jinja`.
+//! same (instructions, tools, recipes), then the session so far, where nothing that was sent is rewritten, and last
+//! what changes (state, questions, time, the step's own instructions). The texts are in `prompts/*.jinja`.
 //!
 //! | file | subject |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `outcome` | the outcome of a call |
 //! | `values` | values as lines |
 //!
-//! Text that is not the agent's author's stays on its line, so that a tool's result, a file or a web page cannot start a
-//! section of the prompt. The user's words are separate messages.
+//! Text that is not the agent's author's stays on its line, so that a tool's result, a file or a web page cannot start
+//! a section of the prompt. The user's words are separate messages.
 
 mod outcome;
 mod tools;

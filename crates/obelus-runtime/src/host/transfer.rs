@@ -227,8 +227,8 @@ impl Host {
         Ok(rest_before_fault(self.inner.store()?, id, &session_factory(id, &spec, &connections))?)
     }
 
-    /// Takes a session that cannot be restored back to its last rest; returns the record of that rest. Any other session
-    /// is unchanged.
+    /// Takes a session that cannot be restored back to its last rest; returns the record of that rest. Any other
+    /// session is unchanged.
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
