@@ -20,8 +20,8 @@ pub(crate) fn step(headline: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The `cargo` that runs this, at the root of the repository. It keeps nothing for incremental builds: what is built here
-/// is mostly built once, and all tests would need another 9 GB of disk.
+/// The `cargo` that runs this, at the root of the repository. It keeps nothing for incremental builds: what is built
+/// here is mostly built once, and all tests would need another 9 GB of disk.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     command.args(arguments).current_dir(root()).env("CARGO_INCREMENTAL", "0");

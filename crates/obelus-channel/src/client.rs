@@ -195,9 +195,10 @@ pub fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
-        match byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
-            true => encoded.push(char::from(byte)),
-            false => drop(write!(encoded, "%{byte:02X}")),
+        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
+            encoded.push(char::from(byte))
+        } else {
+            drop(write!(encoded, "%{byte:02X}"))
         }
     }
     encoded

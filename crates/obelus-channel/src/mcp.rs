@@ -160,9 +160,10 @@ fn client_of(
 ) -> Result<ClientCapabilities, RpcError> {
     let requested = header(headers, "mcp-protocol-version");
     if !is_modern {
-        return match requested.is_none_or(|version| HANDSHAKE.contains(&version)) || method == "initialize" {
-            true => Ok(ClientCapabilities { can_elicit: reverse::can_elicit(header(headers, "mcp-session-id")) }),
-            false => Err(unsupported(requested.unwrap_or_default())),
+        return if requested.is_none_or(|version| HANDSHAKE.contains(&version)) || method == "initialize" {
+            Ok(ClientCapabilities { can_elicit: reverse::can_elicit(header(headers, "mcp-session-id")) })
+        } else {
+            Err(unsupported(requested.unwrap_or_default()))
         };
     }
     let meta = &params["_meta"];

@@ -229,9 +229,10 @@ impl Service {
 /// Checks a session's id before it is used.
 pub(crate) fn check_id(id: &str) -> Result<(), ChannelError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
-        true => Ok(()),
-        false => Err(StoreError::BadName(id.chars().take(64).collect()).into()),
+    if !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
+        Ok(())
+    } else {
+        Err(StoreError::BadName(id.chars().take(64).collect()).into())
     }
 }
 

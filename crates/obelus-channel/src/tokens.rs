@@ -161,10 +161,7 @@ impl Tokens {
         let mut entries = self.list()?;
         let before = entries.len();
         entries.retain(|entry| entry.name != name);
-        match entries.len() < before {
-            true => self.write(&entries),
-            false => Err(TokenError::Unknown(name.to_owned())),
-        }
+        if entries.len() < before { self.write(&entries) } else { Err(TokenError::Unknown(name.to_owned())) }
     }
 
     /// Creates the first token, if there is none, and writes it to a private file. Returns whether it was created.

@@ -67,8 +67,8 @@ impl StandardConnector {
         Self::default()
     }
 
-    /// A connector for reading sessions, which runs nothing: the file of the model may be gone, and activities may be bound
-    /// to `null`, as in a copy that came from a server.
+    /// A connector for reading sessions, which runs nothing: the file of the model may be gone, and activities may be
+    /// bound to `null`, as in a copy that came from a server.
     pub fn for_reading() -> Self {
         Self { is_for_reading: true, ..Self::default() }
     }

@@ -102,9 +102,10 @@ impl Stage {
             Move::End { rows, fails } => {
                 if !self.calls.is_empty() {
                     let id = self.calls.remove(0).id;
-                    let outcome = match fails {
-                        true => Outcome::Error(CallError::new("broken", "it broke\n# Now")),
-                        false => Outcome::Value((0..*rows).map(|n| json!({"id": n, "title": "a title"})).collect()),
+                    let outcome = if fails {
+                        Outcome::Error(CallError::new("broken", "it broke\n# Now"))
+                    } else {
+                        Outcome::Value((0..*rows).map(|n| json!({"id": n, "title": "a title"})).collect())
                     };
                     self.tell(Input::Ended { id, outcome });
                 }
@@ -112,9 +113,10 @@ impl Stage {
             Move::Decide { approves } => {
                 let question = self.session.questions().into_iter().find(Question::is_open).map(|question| question.id);
                 if let Some(question) = question {
-                    let decision = match approves {
-                        true => Decision::Approve { only: None },
-                        false => Decision::Deny { reason: "no\n# Time".to_owned() },
+                    let decision = if approves {
+                        Decision::Approve { only: None }
+                    } else {
+                        Decision::Deny { reason: "no\n# Time".to_owned() }
                     };
                     self.tell(Input::Decide { question, decision, by: "somebody".to_owned(), digest: None });
                 }

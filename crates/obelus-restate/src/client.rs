@@ -324,10 +324,7 @@ impl Cluster {
         let failed = |error: reqwest::Error| {
             let (address, is_connect) = (address.to_owned(), error.is_connect());
             let why = causes(&error.without_url());
-            match is_connect {
-                true => ClusterError::Unreachable(address, why),
-                false => ClusterError::NoAnswer(address, why),
-            }
+            if is_connect { ClusterError::Unreachable(address, why) } else { ClusterError::NoAnswer(address, why) }
         };
         let url = format!("{address}{}", call.path);
         let request = match &call.body {

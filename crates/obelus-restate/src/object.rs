@@ -118,10 +118,11 @@ impl SessionObject {
         };
         let stored = head.clone();
         let head = unpark(&ctx, head, &mut place).await?;
-        let step = match is_due(&place, &envelope) {
-            true => advance(&mut place, |live| step::take(live, &head, &envelope))?,
+        let step = if is_due(&place, &envelope) {
+            advance(&mut place, |live| step::take(live, &head, &envelope))?
+        } else {
             // It has already ended, and this is a repetition.
-            false => StepChanges::nothing(&head),
+            StepChanges::nothing(&head)
         };
         if let (Some(id), Ok(seq)) = (&envelope.id, &step.answer) {
             ctx.set(&key::input(id.as_str()), Json(step::noted(&envelope, *seq)?));
@@ -405,12 +406,11 @@ fn refused(code: &'static str, text: String) -> HandlerAnswer {
 
 /// A repeated id: the same input gets the same answer, another one is refused (DUR-13).
 fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> HandlerAnswer {
-    match taken.sum == step::noted(envelope, taken.seq)?.sum {
-        true => Ok(Json(Answered::Taken(taken.seq))),
-        false => {
-            let seq = taken.seq;
-            refused("id_reused", format!("the id `{id}` was used for another input, with record {seq}: use a new id"))
-        }
+    if taken.sum == step::noted(envelope, taken.seq)?.sum {
+        Ok(Json(Answered::Taken(taken.seq)))
+    } else {
+        let seq = taken.seq;
+        refused("id_reused", format!("the id `{id}` was used for another input, with record {seq}: use a new id"))
     }
 }
 

@@ -30,7 +30,8 @@ pub enum Registered {
 }
 
 impl Registration {
-    /// Retries until the cluster is available and reaches the worker. `waits` gets the reason for waiting, once for each.
+    /// Retries until the cluster is available and reaches the worker. `waits` gets the reason for waiting, once for
+    /// each.
     pub async fn run(self, waits: impl Fn(&ClusterError)) -> Result<Registered, WorkerError> {
         let mut reported = None;
         let mut say = |error: ClusterError| {

@@ -1,7 +1,8 @@
 //! The effects that run in a worker, so that one that ends waits for them.
 //!
-//! The server under the worker would end its connections in order by itself. But a node of Restate 1.7 drops all running
-//! requests of such a connection when it sends the next one. The outcomes of calls would be lost, and the calls in doubt.
+//! The server under the worker would end its connections in order by itself. But a node of Restate 1.7 drops all
+//! running requests of such a connection when it sends the next one. The outcomes of calls would be lost, and the calls
+//! in doubt.
 
 use tokio::sync::watch;
 

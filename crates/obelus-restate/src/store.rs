@@ -209,9 +209,10 @@ impl Store for RestateStore {
                 return Ok(None);
             };
             let head: SessionHead = parsed(&id, 0, &head)?;
-            match Checksum::of(&genesis) == head.genesis {
-                true => parsed(&id, 0, &genesis).map(Some),
-                false => Err(damaged(&id, 0, "the sum of what it was begun with does not match")),
+            if Checksum::of(&genesis) == head.genesis {
+                parsed(&id, 0, &genesis).map(Some)
+            } else {
+                Err(damaged(&id, 0, "the sum of what it was begun with does not match"))
             }
         })
     }
@@ -332,12 +333,11 @@ impl ImportParts {
 
 /// Refuses what does not fit into a message.
 fn check_size(session: &str, seq: u64, bytes: usize) -> Result<(), StoreError> {
-    match bytes > LARGEST {
-        true => {
-            let megabytes = [bytes, LARGEST].map(|bytes| bytes >> 20);
-            Err(StoreError::TooLarge { session: session.to_owned(), seq, megabytes })
-        }
-        false => Ok(()),
+    if bytes > LARGEST {
+        let megabytes = [bytes, LARGEST].map(|bytes| bytes >> 20);
+        Err(StoreError::TooLarge { session: session.to_owned(), seq, megabytes })
+    } else {
+        Ok(())
     }
 }
 

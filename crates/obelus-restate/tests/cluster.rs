@@ -144,9 +144,10 @@ async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> TurnEnd {
             // An abandoned attempt may still be running.
             tokio::time::sleep(Duration::from_millis(300)).await;
             let n = &question.calls[0].call["n"];
-            let decision = match happened(&effects).contains_key(&format!("{key} {n}")) {
-                true => Decision::Happened { result: json!(n.as_i64().unwrap_or_default() + 1) },
-                false => Decision::DidNot,
+            let decision = if happened(&effects).contains_key(&format!("{key} {n}")) {
+                Decision::Happened { result: json!(n.as_i64().unwrap_or_default() + 1) }
+            } else {
+                Decision::DidNot
             };
             let once = handle.with_id(format!("answer-{}", question.id).parse().unwrap());
             once.answer(question.id.clone(), decision, "ann").await.expect("the answer is taken");

@@ -219,9 +219,10 @@ impl Activity for Act {
         let done = effects_in(&self.effects);
         Some(Box::pin(async move {
             // The same result as `run`.
-            match done.contains(&work.key) {
-                true => Reconciled::Happened(Outcome::Value(json!(work.call["n"].as_u64().unwrap_or(0) + 1))),
-                false => Reconciled::DidNot,
+            if done.contains(&work.key) {
+                Reconciled::Happened(Outcome::Value(json!(work.call["n"].as_u64().unwrap_or(0) + 1)))
+            } else {
+                Reconciled::DidNot
             }
         }))
     }

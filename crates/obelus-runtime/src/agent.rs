@@ -359,9 +359,10 @@ impl AgentReader<'_> {
 
     /// Reports an error in the policy, which may be a bare list of rules.
     fn policy_problem(&mut self, fault: &PolicyFault) {
-        let field = match self.places.is_list("policy") {
-            true => format!("policy{}", fault.field.trim_start_matches("rules")),
-            false => format!("policy.{}", fault.field),
+        let field = if self.places.is_list("policy") {
+            format!("policy{}", fault.field.trim_start_matches("rules"))
+        } else {
+            format!("policy.{}", fault.field)
         };
         self.problem(&field, format!("policy: {fault}"));
     }

@@ -92,13 +92,12 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
         tokio::select! {
             biased;
             input = to_end => input,
-            () = stopped => match is_harmless {
-                true => {
-                    let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
-                    Input::Ended { id, outcome }
-                }
+            () = stopped => if is_harmless {
+                let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
+                Input::Ended { id, outcome }
+            } else {
                 // It may have happened: a person is asked, as after a crash.
-                false => Input::InDoubt { id },
+                Input::InDoubt { id }
             },
         }
     }
@@ -232,10 +231,7 @@ fn without_observations(answer: Answer, seen: &[Arc<str>]) -> Answer {
 
 /// The outcome of a call without a result: in doubt, unless it is harmless to repeat.
 fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
-    match is_harmless {
-        true => Outcome::Error(CallError::new(code, message)),
-        false => Outcome::Lost { message },
-    }
+    if is_harmless { Outcome::Error(CallError::new(code, message)) } else { Outcome::Lost { message } }
 }
 
 fn seconds(limit: Duration) -> String {

@@ -203,10 +203,11 @@ impl Follower {
         let found = self.workers.news(&self.id, self.replica.last()).await;
         let applied =
             found.map_err(|error| Refused::new(UNREACHABLE, error.to_string())).and_then(|(records, last)| {
-                match last < self.replica.last() {
+                if last < self.replica.last() {
                     // The session was taken back to its last rest.
-                    true => self.restore(store, last),
-                    false => self.apply_records(records),
+                    self.restore(store, last)
+                } else {
+                    self.apply_records(records)
                 }
             });
         match applied {
@@ -244,9 +245,10 @@ impl Follower {
         self.reached = self.reached.max(self.replica.last());
         if let Some(report) = &mut self.report {
             let session = self.replica.session_mut();
-            match self.feed.is_watched() {
-                true => self.feed.publish_transient(at, [report.moved(session)]),
-                false => report.skip(session),
+            if self.feed.is_watched() {
+                self.feed.publish_transient(at, [report.moved(session)])
+            } else {
+                report.skip(session)
             }
         }
         Ok(())

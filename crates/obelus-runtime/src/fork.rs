@@ -24,8 +24,8 @@ pub(crate) fn given_results(session: &Session, after: &[Record]) -> BTreeMap<Cal
 /// The journal of a fork: the records up to its point, and the outcomes of everything that was running there.
 ///
 /// Nothing that had begun is repeated. A call whose outcome the original knows, or a person has given (`results`), has
-/// that outcome in the fork too; one without is in doubt, and a person is asked. A fork in the middle of a turn is paused, so that what the original
-/// did later is not done again before a person resumes it.
+/// that outcome in the fork too; one without is in doubt, and a person is asked. A fork in the middle of a turn is
+/// paused, so that what the original did later is not done again before a person resumes it.
 pub fn fork(
     mut session: Session,
     id: &str,

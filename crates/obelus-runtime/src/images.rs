@@ -152,8 +152,5 @@ fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(Picture::MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    match bytes.len() as u64 > Picture::MOST_BYTES {
-        true => Err(ImageError::TooLarge(path.to_owned())),
-        false => Ok(bytes),
-    }
+    if bytes.len() as u64 > Picture::MOST_BYTES { Err(ImageError::TooLarge(path.to_owned())) } else { Ok(bytes) }
 }

@@ -148,8 +148,8 @@ pub fn view_at(
 }
 
 /// A session as it will be when it is next opened, if its process has ended (ASK-8): effects in doubt are questions.
-/// `asks` says whether a call needs one; they are dated by [`asked_at`]. Nothing is written. Also returns the last record, if the session rests after
-/// it and is not changed by this.
+/// `asks` says whether a call needs one; they are dated by [`asked_at`]. Nothing is written. Also returns the last
+/// record, if the session rests after it and is not changed by this.
 pub(crate) fn view_interrupted(
     store: &Arc<dyn Store>,
     id: &str,
@@ -173,8 +173,8 @@ pub(crate) fn view_interrupted(
 }
 
 /// The time at which a question that is not stored yet counts as asked: of the session's last record, so that its
-/// deadline is the same whenever it is looked at. As long as nobody opens the session the question does not expire: each
-/// time when its deadline has passed it counts as asked anew.
+/// deadline is the same whenever it is looked at. As long as nobody opens the session the question does not expire:
+/// each time when its deadline has passed it counts as asked anew.
 fn asked_at(session: &Session, now: Time) -> Time {
     let Time(last) = session.now();
     let lifetime = i64::try_from(session.settings().question_seconds).unwrap_or(i64::MAX).saturating_mul(1_000).max(1);

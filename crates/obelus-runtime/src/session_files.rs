@@ -82,9 +82,10 @@ impl SessionFiles {
 
     /// Writes the state if it was replaced from outside.
     pub(crate) fn write_if_replaced(&mut self, session: &Session) -> Vec<FileNews> {
-        match std::mem::take(&mut self.is_replaced) {
-            true => self.state.write(&session.state()).into_iter().collect(),
-            false => Vec::new(),
+        if std::mem::take(&mut self.is_replaced) {
+            self.state.write(&session.state()).into_iter().collect()
+        } else {
+            Vec::new()
         }
     }
 

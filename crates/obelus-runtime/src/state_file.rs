@@ -343,10 +343,7 @@ fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > LARGEST {
-        true => Err(io::Error::other("it is larger than any state")),
-        false => Ok(Some(bytes)),
-    }
+    if bytes.len() as u64 > LARGEST { Err(io::Error::other("it is larger than any state")) } else { Ok(Some(bytes)) }
 }
 
 /// Whether the file exists. A pipe or a device is an error: opening one may block for ever.

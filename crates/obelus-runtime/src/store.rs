@@ -117,11 +117,12 @@ struct Locks(Arc<Mutex<BTreeSet<String>>>);
 impl Locks {
     fn take(&self, id: &str) -> Result<SessionLock, StoreError> {
         let (locks, name) = (self.clone(), id.to_owned());
-        match self.names().insert(id.to_owned()) {
-            true => Ok(SessionLock::new(move || {
+        if self.names().insert(id.to_owned()) {
+            Ok(SessionLock::new(move || {
                 locks.names().remove(&name);
-            })),
-            false => Err(StoreError::Locked(id.to_owned())),
+            }))
+        } else {
+            Err(StoreError::Locked(id.to_owned()))
         }
     }
 
@@ -133,9 +134,10 @@ impl Locks {
 /// Checks the name of a session: it is part of file names.
 pub fn check_name(id: &str) -> Result<(), StoreError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
-        true => Ok(()),
-        false => Err(StoreError::BadName(id.to_owned())),
+    if !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
+        Ok(())
+    } else {
+        Err(StoreError::BadName(id.to_owned()))
     }
 }
 

@@ -94,9 +94,10 @@ impl World {
         fn all(folder: &Path, text: &mut String) {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => all(&path, text),
-                    false => text.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap())),
+                if path.is_dir() {
+                    all(&path, text)
+                } else {
+                    text.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap()))
                 }
             }
         }

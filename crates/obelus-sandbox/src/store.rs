@@ -59,7 +59,8 @@ impl PortalStore {
         Ok((PortalStore { db }, opened))
     }
 
-    /// Creates missing tables. The caller sets the layout version with [`PortalStore::mark`] after the seed data is stored.
+    /// Creates missing tables. The caller sets the layout version with [`PortalStore::mark`] after the seed data is
+    /// stored.
     pub(crate) fn create(&self) -> rusqlite::Result<()> {
         for entity in ALL {
             let columns: Vec<String> = entity.fields.iter().map(column).collect();

@@ -22,9 +22,10 @@ pub(crate) fn name(path: &Path) -> String {
 
 /// An expression as a person types it: the leading † may be omitted.
 pub(crate) fn expression(typed: &str) -> Cow<'_, str> {
-    match typed.starts_with(|first: char| first.is_alphanumeric() || first == '_') {
-        true => Cow::Owned(format!("†{typed}")),
-        false => Cow::Borrowed(typed),
+    if typed.starts_with(|first: char| first.is_alphanumeric() || first == '_') {
+        Cow::Owned(format!("†{typed}"))
+    } else {
+        Cow::Borrowed(typed)
     }
 }
 

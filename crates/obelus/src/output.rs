@@ -64,13 +64,14 @@ pub(crate) fn json(value: &Value) {
     answer(&shown);
 }
 
-/// Adds a character of a JSON document. JSON permits some characters that control a terminal. Beyond ASCII they occur only
-/// in strings, where an escape means the same.
+/// Adds a character of a JSON document. JSON permits some characters that control a terminal. Beyond ASCII they occur
+/// only in strings, where an escape means the same.
 fn push_escaped(c: char, into: &mut String) {
     let is_plain = c < '\u{7f}' || c.is_alphanumeric() || !obelus_kernel::visible(&c.to_string()).starts_with('\\');
-    match is_plain {
-        true => into.push(c),
-        false => into.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+    if is_plain {
+        into.push(c)
+    } else {
+        into.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")))
     }
 }
 

@@ -118,9 +118,10 @@ impl Harness {
             assert_eq!(output.status.code(), Some(3), "{}", words(&output));
             for question in self.json(&["inbox", "--json"]).as_array().unwrap() {
                 let (id, name) = (question["id"].as_str().unwrap(), question["call"]["id"].as_str().unwrap());
-                match self.marks().iter().any(|mark| mark == name) {
-                    true => self.does(&["answer", id, "happened", "--result", &json!(name).to_string()]),
-                    false => self.does(&["answer", id, "did-not"]),
+                if self.marks().iter().any(|mark| mark == name) {
+                    self.does(&["answer", id, "happened", "--result", &json!(name).to_string()])
+                } else {
+                    self.does(&["answer", id, "did-not"])
                 };
             }
         }

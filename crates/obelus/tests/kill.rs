@@ -70,9 +70,10 @@ impl Harness {
         let id = question["call"]["id"].as_u64().unwrap() as usize;
         let name = question["id"].as_str().unwrap();
         let result = id.to_string();
-        match self.marks().contains(&id) {
-            true => self.obelus(&["answer", name, "happened", "--result", &result, "--json"]),
-            false => self.obelus(&["answer", name, "did-not", "--json"]),
+        if self.marks().contains(&id) {
+            self.obelus(&["answer", name, "happened", "--result", &result, "--json"])
+        } else {
+            self.obelus(&["answer", name, "did-not", "--json"])
         }
     }
 }

@@ -30,10 +30,7 @@ pub struct Access {
 impl Access {
     /// Refuses callers with a lower role.
     pub fn needs(&self, role: TokenRole) -> Result<(), ChannelError> {
-        match self.caller.role >= role {
-            true => Ok(()),
-            false => Err(ChannelError::Forbidden(role.name())),
-        }
+        if self.caller.role >= role { Ok(()) } else { Err(ChannelError::Forbidden(role.name())) }
     }
 
     /// The caller and channel, as journals store them.

@@ -80,10 +80,7 @@ impl EventStream {
     /// The next item. The stream ends when its token is removed.
     pub(crate) async fn next(&mut self) -> StreamItem {
         let next = self.wait().await;
-        match self.app.inner.tokens.still_permits(&self.caller) {
-            true => next,
-            false => StreamItem::End,
-        }
+        if self.app.inner.tokens.still_permits(&self.caller) { next } else { StreamItem::End }
     }
 
     async fn wait(&mut self) -> StreamItem {

@@ -44,10 +44,7 @@ pub(super) async fn begin(
         return Err(unsupported(&format!("this thread belongs to the assistant `{agent}`")));
     }
     // Checked first, so that nothing is created for an invalid run.
-    let words = match body["command"].is_object() {
-        true => None,
-        false => words_of(&body["input"])?,
-    };
+    let words = if body["command"].is_object() { None } else { words_of(&body["input"])? };
     if is_new {
         let lang = words.as_deref().and_then(|words| app.service().lang_of(words));
         let new =
@@ -200,9 +197,10 @@ pub(super) async fn branch(
 }
 
 async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
-    match app.service().read(session, obelus_kernel::session::Session::is_at_rest).await? {
-        true => Ok(()),
-        false => Err(Refused::new("at_work", "a run is active in this thread").into()),
+    if app.service().read(session, obelus_kernel::session::Session::is_at_rest).await? {
+        Ok(())
+    } else {
+        Err(Refused::new("at_work", "a run is active in this thread").into())
     }
 }
 
@@ -322,10 +320,7 @@ fn words_of(input: &Value) -> Result<Option<String>, ChannelError> {
             _ => return Err(bad("the role of a message is `user`")),
         }
     }
-    match words.is_empty() {
-        true => Err(bad("there is no message of the user")),
-        false => Ok(Some(words.join("\n\n"))),
-    }
+    if words.is_empty() { Err(bad("there is no message of the user")) } else { Ok(Some(words.join("\n\n"))) }
 }
 
 fn role_of(message: &Value) -> &str {

@@ -238,10 +238,7 @@ impl Framer {
             let message = json!({"type": "ai", "content": self.written, "id": id, "tool_calls": []});
             bytes.extend(frame(None, "messages/partial", &json!([message])));
         }
-        match bytes.is_empty() {
-            true => Bytes::from_static(b": writing\n\n"),
-            false => bytes.into(),
-        }
+        if bytes.is_empty() { Bytes::from_static(b": writing\n\n") } else { bytes.into() }
     }
 
     /// The last frame: `end`, or `error` if the turn has no result.

@@ -239,10 +239,7 @@ async fn wanted(
 ) -> Result<Vec<Thread>, ChannelError> {
     let (mut skipped, mut threads) = (0, Vec::new());
     // Reading every thread is slow, so only one request does it at a time.
-    let _one = match is_filtered(query) {
-        true => Some(notes.searching.lock().await),
-        false => None,
-    };
+    let _one = if is_filtered(query) { Some(notes.searching.lock().await) } else { None };
     for id in ids_of(app, notes, query).await? {
         if threads.len() == limit {
             break;
@@ -254,10 +251,7 @@ async fn wanted(
         // Unreadable threads are skipped.
         let Ok(Some(thread)) = Thread::find(app, notes, &id).await else { continue };
         if fits(app, &thread, query).await {
-            match skipped < offset {
-                true => skipped += 1,
-                false => threads.push(thread),
-            }
+            if skipped < offset { skipped += 1 } else { threads.push(thread) }
         }
     }
     Ok(threads)
@@ -327,9 +321,10 @@ pub(super) async fn count(
     _: Access,
     OptionalBody(query): OptionalBody,
 ) -> ValueResult {
-    let count = match is_filtered(&query) {
-        true => wanted(&app, &notes, &query, 0, usize::MAX).await?.len(),
-        false => ids_of(&app, &notes, &query).await?.len(),
+    let count = if is_filtered(&query) {
+        wanted(&app, &notes, &query, 0, usize::MAX).await?.len()
+    } else {
+        ids_of(&app, &notes, &query).await?.len()
     };
     Ok(Json(count.into()))
 }

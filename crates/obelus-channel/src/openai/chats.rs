@@ -75,9 +75,10 @@ impl Chats {
         if let Some(id) = &id
             && let Some(agent) = app.service().agent_of_session(id).await?
         {
-            return match agent == request.model {
-                true => Ok(ChatSession { session: id.clone(), is_by_words }),
-                false => Err(ChannelError::Unsupported(format!("this session belongs to the model `{agent}`"))),
+            return if agent == request.model {
+                Ok(ChatSession { session: id.clone(), is_by_words })
+            } else {
+                Err(ChannelError::Unsupported(format!("this session belongs to the model `{agent}`")))
             };
         }
         let lang = app.service().lang_of(&request.words);

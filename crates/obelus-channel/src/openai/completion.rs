@@ -56,10 +56,7 @@ pub(super) async fn create(
         used: Used::default(),
         is_over: false,
     };
-    let mut response = match is_stream {
-        true => saying.stream(),
-        false => Json(saying.whole().await?).into_response(),
-    };
+    let mut response = if is_stream { saying.stream() } else { Json(saying.whole().await?).into_response() };
     if let Ok(value) = HeaderValue::from_str(&session) {
         response.headers_mut().insert("x-session-id", value);
     }

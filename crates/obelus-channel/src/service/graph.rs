@@ -92,9 +92,10 @@ impl<'a> PlanViewBuilder<'a> {
     fn node(&self, planned: &PlannedCall, id: String) -> PlanNodeView {
         let PlannedCall { report, is_only_planned, proposed, writes } = planned;
         let tool = report.call.tool_name();
-        let question = match is_only_planned {
-            true => self.plan_question.clone().filter(|_| report.status == CallStatus::Waiting),
-            false => self.questions.get(&report.place).cloned(),
+        let question = if is_only_planned {
+            self.plan_question.clone().filter(|_| report.status == CallStatus::Waiting)
+        } else {
+            self.questions.get(&report.place).cloned()
         };
         let consent = self.session.consent_of(report.place).filter(|_| !is_only_planned);
         let is_skipped = report.status == CallStatus::Skipped;
@@ -156,10 +157,7 @@ impl<'a> PlanViewBuilder<'a> {
 }
 
 fn id_of(index: usize, call: &PlannedCall) -> String {
-    match call.is_only_planned {
-        true => format!("p{index}"),
-        false => CallId::at(call.report.place).to_string(),
-    }
+    if call.is_only_planned { format!("p{index}") } else { CallId::at(call.report.place).to_string() }
 }
 
 /// The parameters of a call, without those for the engine.

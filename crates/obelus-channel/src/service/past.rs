@@ -105,13 +105,11 @@ impl Service {
         .await
     }
 
-    /// A session with its whole journal, as the lines that `obelus sessions import` reads. To look at, it comes without the
-    /// places, commands and addresses of its agent: of its activities there are names alone, each bound to nothing.
+    /// A session with its whole journal, as the lines that `obelus sessions import` reads. To look at, it comes without
+    /// the places, commands and addresses of its agent: of its activities there are names alone, each bound to nothing.
     pub async fn export(&self, id: &str, is_to_look: bool) -> Result<String, ChannelError> {
-        let names = match is_to_look {
-            true => Some(self.read(id, |session| session.settings().activities.clone()).await?),
-            false => None,
-        };
+        let names =
+            if is_to_look { Some(self.read(id, |session| session.settings().activities.clone()).await?) } else { None };
         check_id(id)?;
         let id = id.to_owned();
         self.blocking(move |host| {

@@ -86,11 +86,14 @@ impl Service {
             Input::Decide { question: number.clone(), decision, by: by.to_owned(), digest }
         };
         match self.tell(session, decide(digest), input_id).await {
-            Err(ChannelError::Refused(refused)) if refused.code == "question_changed" => match asked.is_open() {
-                true => Err(ChannelError::Changed(id.to_owned())),
-                // Report that it was decided rather than that it has changed.
-                false => self.tell(session, decide(None), input_id).await,
-            },
+            Err(ChannelError::Refused(refused)) if refused.code == "question_changed" => {
+                if asked.is_open() {
+                    Err(ChannelError::Changed(id.to_owned()))
+                } else {
+                    // Report that it was decided rather than that it has changed.
+                    self.tell(session, decide(None), input_id).await
+                }
+            }
             done => done,
         }
     }

@@ -66,10 +66,7 @@ impl Service {
         match self.create_session(new).await {
             Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => {
                 let known = self.session(&id, None).await?;
-                match known.agent == agent {
-                    true => Ok((known, false)),
-                    false => Err(StoreError::Exists(id).into()),
-                }
+                if known.agent == agent { Ok((known, false)) } else { Err(StoreError::Exists(id).into()) }
             }
             made => Ok((made?, true)),
         }
@@ -187,17 +184,11 @@ impl Service {
 
     /// The provenance of an expression's value, such as `†state.deal.title`. The `†` may be omitted.
     pub async fn why(&self, id: &str, expr: &str, instance: Option<&str>) -> Result<Value, ChannelError> {
-        let expr = match expr.starts_with('†') {
-            true => expr.to_owned(),
-            false => format!("†{expr}"),
-        };
+        let expr = if expr.starts_with('†') { expr.to_owned() } else { format!("†{expr}") };
         let instance = instance.map(str::to_owned);
         let why = self.read(id, move |session| session.why(&expr, instance.as_deref())).await?;
         let why = why.map_err(|fault| ChannelError::BadRequest(fault.to_string()))?;
-        match why.is_absent() {
-            true => Err(ChannelError::NotWritten),
-            false => Ok(why.to_json()),
-        }
+        if why.is_absent() { Err(ChannelError::NotWritten) } else { Ok(why.to_json()) }
     }
 
     /// The standing consents of the session.
@@ -245,14 +236,15 @@ pub(super) fn call_rows(
     language: Language,
 ) -> Vec<CallRow> {
     // A call that was stopped at work waits until a person says whether it happened.
-    let doubts: Vec<(u32, u32)> = match session.is_at_rest() {
-        true => session
+    let doubts: Vec<(u32, u32)> = if session.is_at_rest() {
+        session
             .questions()
             .iter()
             .filter(|question| question.is_open() && question.about == About::InDoubt)
             .flat_map(|question| question.calls.iter().flat_map(AskedCall::places).collect::<Vec<_>>())
-            .collect(),
-        false => Vec::new(),
+            .collect()
+    } else {
+        Vec::new()
     };
     let status = |report: &obelus_kernel::session::CallReport| match report.status {
         CallStatus::Running if doubts.contains(&report.place) => CallStatus::Waiting,

@@ -46,12 +46,10 @@ impl Service {
         let edit = Input::State { state, by: by.to_owned(), is_whole: true };
         match self.tell(id, edit, input_id).await {
             Err(ChannelError::Refused(refused)) if refused.code == "at_work" => {
-                match self.read(id, |session| session.paused().is_some()).await? {
-                    true => {
-                        Err(Refused::new("paused", "the session is paused in the middle of a turn: resume it first")
-                            .into())
-                    }
-                    false => Err(refused.into()),
+                if self.read(id, |session| session.paused().is_some()).await? {
+                    Err(Refused::new("paused", "the session is paused in the middle of a turn: resume it first").into())
+                } else {
+                    Err(refused.into())
                 }
             }
             taken => taken,

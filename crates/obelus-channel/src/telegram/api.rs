@@ -218,10 +218,11 @@ impl Update {
         let message = || {
             TelegramMessage::deserialize(&update["message"]).map(|message| UpdateContent::Message(Box::new(message)))
         };
-        let content = match update.get("callback_query").is_some() {
-            false => message(),
-            true => serde_json::from_value(update["callback_query"].take())
-                .map(|press| UpdateContent::ButtonPress(Box::new(press))),
+        let content = if update.get("callback_query").is_some() {
+            serde_json::from_value(update["callback_query"].take())
+                .map(|press| UpdateContent::ButtonPress(Box::new(press)))
+        } else {
+            message()
         };
         Some(Self { id, content: content.unwrap_or(UpdateContent::Other) })
     }

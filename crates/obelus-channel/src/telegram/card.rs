@@ -51,9 +51,10 @@ pub(super) fn is_long(text: &str) -> bool {
 
 /// The text of a card.
 fn text_of(text: &str, language: Language) -> String {
-    match is_long(text) {
-        false => text.to_owned(),
-        true => format!("{}\n\n{}", beginning(text, LONGEST / 2), language.words().bot.in_the_file),
+    if is_long(text) {
+        format!("{}\n\n{}", beginning(text, LONGEST / 2), language.words().bot.in_the_file)
+    } else {
+        text.to_owned()
     }
 }
 
@@ -79,9 +80,10 @@ pub(super) fn open_card(
             let named = fields.iter().take(MOST_FIELDS).enumerate();
             let label = |field: &FormFieldView| format!("{}: {}", field.label, one_line(&field.typed));
             let keys = named.map(|(index, field)| vec![key(&label(field), ButtonAction::Field(index))]).collect();
-            let rest = match fields.len() > MOST_FIELDS {
-                true => format!(" {}", fill(words.first_fields, &[&MOST_FIELDS.to_string()])),
-                false => String::new(),
+            let rest = if fields.len() > MOST_FIELDS {
+                format!(" {}", fill(words.first_fields, &[&MOST_FIELDS.to_string()]))
+            } else {
+                String::new()
             };
             (format!("{}{rest}", words.which_field), keys)
         }

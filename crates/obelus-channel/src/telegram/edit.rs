@@ -165,9 +165,10 @@ impl Bot {
             return Ok(AnswerBody::Approve { only: None });
         };
         let preview = self.preview(&card.question, edit, language).await?;
-        match preview.params.is_empty() {
-            true => Err(ChannelError::Changed(card.question.clone())),
-            false => Ok(AnswerBody::Edit { params: preview.params }),
+        if preview.params.is_empty() {
+            Err(ChannelError::Changed(card.question.clone()))
+        } else {
+            Ok(AnswerBody::Edit { params: preview.params })
         }
     }
 }

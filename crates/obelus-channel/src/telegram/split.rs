@@ -29,9 +29,10 @@ pub(super) fn split(text: &str, longest: usize) -> Vec<&str> {
 
 /// The beginning of a text in progress, with an ellipsis.
 pub(super) fn beginning(text: &str, longest: usize) -> String {
-    match units(text) > longest {
-        true => format!("{} …", &text[..fitting(text, longest.saturating_sub(2))]),
-        false => text.to_owned(),
+    if units(text) > longest {
+        format!("{} …", &text[..fitting(text, longest.saturating_sub(2))])
+    } else {
+        text.to_owned()
     }
 }
 

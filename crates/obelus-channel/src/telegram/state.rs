@@ -146,10 +146,7 @@ impl Saved {
 }
 
 fn place_of(user: i64, chat: i64) -> String {
-    match user == chat {
-        true => user.to_string(),
-        false => format!("{user}-in-{}", chat.unsigned_abs()),
-    }
+    if user == chat { user.to_string() } else { format!("{user}-in-{}", chat.unsigned_abs()) }
 }
 
 /// The file and its content.

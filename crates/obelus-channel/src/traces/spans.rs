@@ -1,6 +1,7 @@
 //! Numbered events of a session as spans, in the GenAI conventions of OpenTelemetry.
 //!
-//! A turn is a trace: `invoke_agent`, and below it `chat` for each request to the model and `execute_tool` for each call.
+//! A turn is a trace: `invoke_agent`, and below it `chat` for each request to the model and `execute_tool` for each
+//! call.
 
 use std::collections::BTreeMap;
 

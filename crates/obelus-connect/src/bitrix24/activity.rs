@@ -265,18 +265,16 @@ impl PortalCall {
         if let (true, Some(list)) = (self.is_read, self.annotation.list()) {
             let lister = ListRequest { line, list: &list, patience, language: self.options.language };
             let result = lister.run(self.request.clone()).await?;
-            return Ok(match self.annotation.result.is_some() {
-                true => lister.bare(result),
-                false => result,
-            });
+            return Ok(if self.annotation.result.is_some() { lister.bare(result) } else { result });
         }
         if let Some(result) = self.keyed_result().await {
             return result;
         }
         let request = &self.request;
-        let answer = match self.is_read {
-            true => line.tried(&request.method, true, patience, || line.read(request)).await?,
-            false => line.tried(&request.method, false, patience, || line.send(request)).await?,
+        let answer = if self.is_read {
+            line.tried(&request.method, true, patience, || line.read(request)).await?
+        } else {
+            line.tried(&request.method, false, patience, || line.send(request)).await?
         };
         Ok(match &self.annotation.result {
             Some(field) => answer.result.get(field).cloned().unwrap_or_default(),

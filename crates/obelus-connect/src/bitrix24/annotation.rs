@@ -176,9 +176,10 @@ impl Annotation {
             instead.by = instead.by.checked()?;
             self.instead = Some(instead);
         }
-        match self.plant.is_empty() || self.find.is_some() {
-            true => Ok(self),
-            false => Err("`plant` without `find`: nobody would look for what is planted".to_owned()),
+        if self.plant.is_empty() || self.find.is_some() {
+            Ok(self)
+        } else {
+            Err("`plant` without `find`: nobody would look for what is planted".to_owned())
         }
     }
 

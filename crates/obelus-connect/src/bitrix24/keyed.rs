@@ -59,10 +59,7 @@ impl KeyedCreation {
                 Value::String(text) if text == "{user}" => Some(user.into()),
                 other => embed_key::filled(other, key, call),
             };
-            let value = match self.numbers.contains(name) {
-                true => value.map(as_number),
-                false => value,
-            };
+            let value = if self.numbers.contains(name) { value.map(as_number) } else { value };
             filled.extend(value.map(|value| (name.clone(), value)));
         }
         filled

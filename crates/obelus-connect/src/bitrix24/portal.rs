@@ -161,9 +161,10 @@ impl WebhookQueue {
     /// Sends a request without waiting. Errors do not name the address.
     pub(super) async fn transmit(&self, request: &PortalRequest) -> Result<PortalAnswer, PortalFailure> {
         let wrong = |code: &str, text: String| PortalFailure::Wrong(CallError::new(code, text));
-        let url = match request.is_new {
-            true => self.webhook.new_url_of(&request.method),
-            false => self.webhook.url_of(&request.method),
+        let url = if request.is_new {
+            self.webhook.new_url_of(&request.method)
+        } else {
+            self.webhook.url_of(&request.method)
         };
         let mut url = url.map_err(|text| wrong("bad_method", text))?;
         let client = self.client()?;
@@ -182,12 +183,15 @@ impl WebhookQueue {
                 }
             }
         };
-        let lost = |error: &reqwest::Error| match error.is_timeout() {
-            true => PortalFailure::Lost("no answer in time".to_owned()),
-            false => PortalFailure::Lost(format!(
-                "the connection broke before the answer was complete: {}",
-                innermost(error)
-            )),
+        let lost = |error: &reqwest::Error| {
+            if error.is_timeout() {
+                PortalFailure::Lost("no answer in time".to_owned())
+            } else {
+                PortalFailure::Lost(format!(
+                    "the connection broke before the answer was complete: {}",
+                    innermost(error)
+                ))
+            }
         };
         let mut response = builder.send().await.map_err(|error| match error {
             error if error.is_connect() => PortalFailure::NotSent(innermost(&error)),

@@ -55,10 +55,7 @@ impl PortalRequest {
                 write_exactly(&encoded(name), value, &mut query)?;
             }
         }
-        Some(match query.is_empty() {
-            true => self.method.clone(),
-            false => format!("{}?{query}", self.method),
-        })
+        Some(if query.is_empty() { self.method.clone() } else { format!("{}?{query}", self.method) })
     }
 
     /// The parameters as a query in PHP's notation.

@@ -120,13 +120,12 @@ pub(super) fn permitted(action: &Action<'_>, judged: ActionVerdict, memory: &mut
             }
         }
     }
-    match action.class.sends() {
-        true => {
-            let of_form = judged.request.into_iter().map(|request| Permit { request, any: true });
-            let shown = action.sends.iter().cloned().map(|request| Permit { request, any: false });
-            of_form.chain(shown).collect()
-        }
-        false => Vec::new(),
+    if action.class.sends() {
+        let of_form = judged.request.into_iter().map(|request| Permit { request, any: true });
+        let shown = action.sends.iter().cloned().map(|request| Permit { request, any: false });
+        of_form.chain(shown).collect()
+    } else {
+        Vec::new()
     }
 }
 

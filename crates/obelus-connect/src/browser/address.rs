@@ -45,9 +45,8 @@ fn shown_query(query: &str) -> String {
         return format!("~{}", digest(query));
     }
     let is_number = |value: &str| value.len() <= LONGEST_NUMBER && value.bytes().all(|byte| byte.is_ascii_digit());
-    let pair = |(name, value): &(std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| match is_number(value) {
-        true => format!("{name}={value}"),
-        false => format!("{name}=~{}", digest(value)),
+    let pair = |(name, value): &(std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
+        if is_number(value) { format!("{name}={value}") } else { format!("{name}=~{}", digest(value)) }
     };
     pairs.iter().map(pair).collect::<Vec<_>>().join("&")
 }

@@ -57,9 +57,10 @@ impl ProfileFile {
     pub(super) fn keep(&mut self, now: Profile) -> io::Result<()> {
         let mut profile = Profile { cookies: now.cookies, storage: self.profile.storage.clone(), address: now.address };
         for (site, stored) in now.storage {
-            match stored.as_object().is_some_and(Map::is_empty) {
-                true => drop(profile.storage.remove(&site)),
-                false => drop(profile.storage.insert(site, stored)),
+            if stored.as_object().is_some_and(Map::is_empty) {
+                drop(profile.storage.remove(&site))
+            } else {
+                drop(profile.storage.insert(site, stored))
             }
         }
         if profile == self.profile {

@@ -75,10 +75,13 @@ fn part(body: &str, below: &[&str]) -> String {
     }
     let key = key(body).filter(|key| key.states.is_empty());
     match key {
-        Some(key) if CELLS.contains(&key.role.as_str()) => match below.is_empty() {
-            true => words(key.text.as_deref().unwrap_or(&key.name)),
-            false => inner(),
-        },
+        Some(key) if CELLS.contains(&key.role.as_str()) => {
+            if below.is_empty() {
+                words(key.text.as_deref().unwrap_or(&key.name))
+            } else {
+                inner()
+            }
+        }
         Some(Key { role, name, text: Some(text), .. }) if role == "generic" && name.is_empty() => words(&text),
         _ if below.is_empty() => body.to_owned(),
         _ => format!("{} ({})", body.strip_suffix(':').unwrap_or(body), inner()),
@@ -88,9 +91,10 @@ fn part(body: &str, below: &[&str]) -> String {
 /// Text of the page, quoted if it could be taken for something else.
 fn words(text: &str) -> String {
     let is_plain = text.trim() == text && !text.contains(['|', '"', '[', ']', '→', '(', ')']);
-    match is_plain && !text.chars().any(char::is_control) {
-        true => text.to_owned(),
-        false => serde_json::Value::from(text).to_string(),
+    if is_plain && !text.chars().any(char::is_control) {
+        text.to_owned()
+    } else {
+        serde_json::Value::from(text).to_string()
     }
 }
 

@@ -185,10 +185,7 @@ fn plain(this: &TreeLine<'_>, below: &[TreeLine<'_>]) -> String {
     {
         return format!("{body}:");
     }
-    let body = match PRESSED.contains(&role) {
-        true => body.strip_suffix(" [cursor=pointer]").unwrap_or(body),
-        false => body,
-    };
+    let body = if PRESSED.contains(&role) { body.strip_suffix(" [cursor=pointer]").unwrap_or(body) } else { body };
     let own = |line: &&TreeLine<'_>| line.depth > this.depth;
     let address = below.first().filter(own).and_then(|line| line.body.strip_prefix("/url: "));
     let Some(address) = address.filter(|_| !colon.is_empty()) else { return format!("{body}{colon}") };

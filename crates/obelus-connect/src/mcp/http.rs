@@ -72,17 +72,17 @@ pub(super) fn http_transport(
 
 /// A client that keeps its requests on one host.
 pub(super) fn builder() -> reqwest::ClientBuilder {
-    web::client().redirect(Policy::custom(|attempt| match is_near(&attempt) {
-        true => attempt.follow(),
-        false => attempt.stop(),
-    }))
+    web::client().redirect(Policy::custom(|attempt| if is_near(&attempt) { attempt.follow() } else { attempt.stop() }))
 }
 
 /// Follows only redirects that keep method and body: a call that became a GET would be lost.
 fn keeping() -> Policy {
-    Policy::custom(|attempt| match is_near(&attempt) && matches!(attempt.status().as_u16(), 307 | 308) {
-        true => attempt.follow(),
-        false => attempt.stop(),
+    Policy::custom(|attempt| {
+        if is_near(&attempt) && matches!(attempt.status().as_u16(), 307 | 308) {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
     })
 }
 

@@ -148,9 +148,10 @@ impl Auth {
                 Err(format!("it wants more rights ({}); {}", quoted(&missing), self.how_to_log_in()))
             }
             Grant::Code => {
-                let refreshed = match !is_last && held.stored.as_ref().is_some_and(|stored| stored.refresh.is_some()) {
-                    true => self.refresh(&mut held).await,
-                    false => Err(String::new()),
+                let refreshed = if !is_last && held.stored.as_ref().is_some_and(|stored| stored.refresh.is_some()) {
+                    self.refresh(&mut held).await
+                } else {
+                    Err(String::new())
                 };
                 refreshed.map_err(|why| {
                     let what =

@@ -1,8 +1,8 @@
 //! Renders a request as chat messages.
 //!
 //! The prompt grows at its end, so that a provider can serve the rest from its cache (PROMPT-2): first what stays the
-//! same (instructions, tools, recipes), then the session so far, where nothing that was sent is rewritten, and last what
-//! changes (state, questions, time, the step's own instructions). The texts are in `prompts/*.jinja`.
+//! same (instructions, tools, recipes), then the session so far, where nothing that was sent is rewritten, and last
+//! what changes (state, questions, time, the step's own instructions). The texts are in `prompts/*.jinja`.
 //!
 //! | file | subject |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `outcome` | the outcome of a call |
 //! | `values` | values as lines |
 //!
-//! Text that is not the agent's author's stays on its line, so that a tool's result, a file or a web page cannot start a
-//! section of the prompt. The user's words are separate messages.
+//! Text that is not the agent's author's stays on its line, so that a tool's result, a file or a web page cannot start
+//! a section of the prompt. The user's words are separate messages.
 
 mod outcome;
 mod tools;
@@ -171,17 +171,15 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
     let is_blocks = prompt.dialect == Dialect::Blocks;
     // The blocks dialect has no schema of the answer, so each tool is shown with its parameters.
     let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
-    let tools: TemplateValue = match is_blocks {
-        true => signatures(&prompt.catalogue).into_iter().map(TemplateValue::from).collect(),
-        false => lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool, !prompt.runs_calls)))?,
+    let tools: TemplateValue = if is_blocks {
+        signatures(&prompt.catalogue).into_iter().map(TemplateValue::from).collect()
+    } else {
+        lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool, !prompt.runs_calls)))?
     };
     let is_step = prompt.is_step;
     let acts = prompt.catalogue.iter().any(|tool| tool.effect != Effect::Read);
     // Each step of a graph has its own schema; the common part must not depend on it.
-    let brings_output = match is_step {
-        true => prompt.runs_calls,
-        false => prompt.answer.text().contains(r#""_output":"#),
-    };
+    let brings_output = if is_step { prompt.runs_calls } else { prompt.answer.text().contains(r#""_output":"#) };
     let brings_instances = prompt.catalogue.iter().any(|tool| tool.schema.get("x-instances").is_some());
     let data = TemplateValue::from_pairs([
         ("instructions", TemplateValue::from(Serde(&prompt.instructions))),
@@ -205,10 +203,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
 /// The answer's schema at its place in the prompt: that of a graph's step comes last.
 fn schema(prompt: &Prompt, options: &PromptOptions, is_its_place: bool) -> TemplateValue {
     let is_shown = is_its_place && !options.without_schema && prompt.dialect == Dialect::Json;
-    match is_shown {
-        true => on_one_line(prompt.answer.text().into()).into(),
-        false => TemplateValue::from(()),
-    }
+    if is_shown { on_one_line(prompt.answer.text().into()).into() } else { TemplateValue::from(()) }
 }
 
 fn has_instances(prompt: &Prompt) -> bool {

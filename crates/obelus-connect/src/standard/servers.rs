@@ -203,9 +203,10 @@ fn add_tools(context: &mut Context, tools: &[(String, Value)]) -> Result<(), Str
 
 /// How a person names this agent in a login command.
 fn typed_name(spec: &SessionSpec) -> String {
-    let agent = match obelus_runtime::files::is_bundled(&spec.folder) || spec.folder.as_os_str().is_empty() {
-        true => typed(&spec.agent),
-        false => typed(&spec.folder.to_string_lossy()),
+    let agent = if obelus_runtime::files::is_bundled(&spec.folder) || spec.folder.as_os_str().is_empty() {
+        typed(&spec.agent)
+    } else {
+        typed(&spec.folder.to_string_lossy())
     };
     match spec.mcp.as_ref().and_then(|mcp| mcp.file.as_ref()) {
         Some(file) => format!("--mcp {} {agent}", typed(&file.to_string_lossy())),

@@ -15,9 +15,10 @@ pub(crate) struct Called {
 pub(crate) fn called(asked: &Asked) -> Called {
     let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
     let method = path.strip_prefix(&format!("/rest/1/{TOKEN}/")).and_then(|rest| rest.strip_suffix(".json"));
-    let params = match asked.body.is_empty() {
-        true => parse_query(query),
-        false => serde_json::from_str(&asked.body).expect("a JSON body"),
+    let params = if asked.body.is_empty() {
+        parse_query(query)
+    } else {
+        serde_json::from_str(&asked.body).expect("a JSON body")
     };
     Called { method: method.expect("the address of a method").to_owned(), params }
 }

@@ -38,7 +38,8 @@ pub(crate) fn program() -> PathBuf {
     programs.into_iter().find(|program| program.is_file()).expect("the server for this machine")
 }
 
-/// The folder of cargo for tests, `TARGET/tmp`. It does not name it to examples, which are in `TARGET/PROFILE/examples`.
+/// The folder of cargo for tests, `TARGET/tmp`. It does not name it to examples, which are in
+/// `TARGET/PROFILE/examples`.
 fn temporary() -> PathBuf {
     let named = option_env!("CARGO_TARGET_TMPDIR").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| {

@@ -1,4 +1,5 @@
-//! Pictures that wait for the next message. The session's slot holds them too, so that they outlive an actor that panics.
+//! Pictures that wait for the next message. The session's slot holds them too, so that they outlive an actor that
+//! panics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

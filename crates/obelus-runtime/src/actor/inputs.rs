@@ -13,9 +13,10 @@ use crate::state_file::StateNews;
 impl Actor {
     /// Takes an input now, or after a pending edit of the state file.
     pub(super) async fn take_command_input(&mut self, command: InputCommand) {
-        match concerns_turn(&command.input) && !self.deferred.is_empty() {
-            true => self.deferred.push_back(command),
-            false => self.handle_input(command).await,
+        if concerns_turn(&command.input) && !self.deferred.is_empty() {
+            self.deferred.push_back(command)
+        } else {
+            self.handle_input(command).await
         }
     }
 

@@ -218,13 +218,12 @@ impl Actor {
         };
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
-        match kept == taken.len() {
-            true => self.work.keep_speculative(),
+        if kept == taken.len() {
+            self.work.keep_speculative()
+        } else {
             // Calls that were started ahead start again with the inputs that lead to them.
-            false => {
-                self.work.drop_speculative();
-                taken.iter_mut().for_each(|input| input.is_speculative = false);
-            }
+            self.work.drop_speculative();
+            taken.iter_mut().for_each(|input| input.is_speculative = false);
         }
         let lost: Vec<Input> =
             taken.split_off(kept).into_iter().map(|taken| Arc::unwrap_or_clone(taken.input)).collect();

@@ -39,9 +39,10 @@ impl Reporter {
             places.extend(session.calls().iter().map(|report| report.place));
         }
         // Finding one report takes as long as the turn, so many are found in one pass.
-        let reports: Vec<CallReport> = match places.len() <= FEW {
-            true => places.into_iter().filter_map(|place| session.call_report(place)).collect(),
-            false => session.calls().into_iter().filter(|report| places.contains(&report.place)).collect(),
+        let reports: Vec<CallReport> = if places.len() <= FEW {
+            places.into_iter().filter_map(|place| session.call_report(place)).collect()
+        } else {
+            session.calls().into_iter().filter(|report| places.contains(&report.place)).collect()
         };
         let steps = reports.into_iter().map(|report| self.step(report, session)).collect();
         EventBody::Moved { mode: session.settings().mode, is_asking: session.is_asking(), steps }

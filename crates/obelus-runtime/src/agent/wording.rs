@@ -108,9 +108,10 @@ impl<'de> Visitor<'de> for WordingVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Wording, A::Error> {
         let texts: Map<String, Value> = Map::deserialize(MapAccessDeserializer::new(map))?;
-        match !texts.is_empty() && texts.values().all(Value::is_string) {
-            true => Ok(Wording(Value::Object(texts))),
-            false => Err(A::Error::custom("it is one text for each language, such as {ru: …, en: …}")),
+        if !texts.is_empty() && texts.values().all(Value::is_string) {
+            Ok(Wording(Value::Object(texts)))
+        } else {
+            Err(A::Error::custom("it is one text for each language, such as {ru: …, en: …}"))
         }
     }
 }

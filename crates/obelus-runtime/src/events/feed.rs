@@ -95,9 +95,12 @@ impl Feed {
     /// Adds the events of a record, in order.
     pub(crate) fn publish(&self, record: u64, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
         self.record.store(record, Ordering::Relaxed);
-        let next = |latest: EventNumber| match latest.record == record {
-            true => EventNumber { record, part: latest.part.saturating_add(1) },
-            false => EventNumber { record, part: 1 },
+        let next = |latest: EventNumber| {
+            if latest.record == record {
+                EventNumber { record, part: latest.part.saturating_add(1) }
+            } else {
+                EventNumber { record, part: 1 }
+            }
         };
         self.add(at, bodies, false, next, self.watchers.as_ref());
     }

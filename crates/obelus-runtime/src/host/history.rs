@@ -82,7 +82,8 @@ impl Histories {
     }
 }
 
-/// Empties a place when it was not used for a while. Returns false outside of a runtime: then nothing may be remembered.
+/// Empties a place when it was not used for a while. Returns false outside of a runtime: then nothing may be
+/// remembered.
 fn forget_later(place: &HistorySlot) -> bool {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return false };
     let place = Arc::downgrade(place);

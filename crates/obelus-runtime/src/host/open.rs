@@ -351,12 +351,11 @@ impl HostShared {
         // An actor is large, and its task is moved several times before it runs.
         let actor = Box::new(Actor::new(begin, spec, commands));
         slot.begin(sender, ended, reopened);
-        match is_stored {
-            true => {
-                self.spawn(start_stored(actor, Arc::clone(slot), over, InMemory::counted(self)));
-                self.unload_idle();
-            }
-            false => self.spawn(start_temporary(actor, Arc::downgrade(slot), over)),
+        if is_stored {
+            self.spawn(start_stored(actor, Arc::clone(slot), over, InMemory::counted(self)));
+            self.unload_idle();
+        } else {
+            self.spawn(start_temporary(actor, Arc::downgrade(slot), over))
         }
         Ok(())
     }

@@ -142,8 +142,8 @@ pub fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
     spec
 }
 
-/// The spec for reading a session: it knows the names of those bindings, but does not need what they are bound to, which
-/// may be wrong today.
+/// The spec for reading a session: it knows the names of those bindings, but does not need what they are bound to,
+/// which may be wrong today.
 pub(super) fn with_later_names(mut spec: SessionSpec) -> SessionSpec {
     spec.local.later_activities = with_present_bindings(spec.clone()).local.later_activities;
     spec

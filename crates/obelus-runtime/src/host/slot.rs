@@ -59,9 +59,10 @@ impl Slot {
         Self {
             id: id.to_owned(),
             host: Arc::downgrade(host),
-            feed: Arc::new(match is_stored {
-                true => Feed::new(host.options.events).publishing_to(id, host.news.clone()),
-                false => Feed::new(host.options.events),
+            feed: Arc::new(if is_stored {
+                Feed::new(host.options.events).publishing_to(id, host.news.clone())
+            } else {
+                Feed::new(host.options.events)
             }),
             attached: Arc::default(),
             is_stored,

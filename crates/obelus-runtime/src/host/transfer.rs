@@ -183,17 +183,14 @@ impl Host {
     /// Imports a session under this name; returns the number of its records. Under another name it is a copy, which
     /// does not repeat what the original had begun.
     pub fn import(&self, id: &str, export: Export) -> Result<u64, HostError> {
-        let (genesis, records) = match id == export.id {
-            true => {
-                self.inner.new_session(id, &export.genesis)?;
-                (export.genesis, export.records)
-            }
-            false => {
-                let genesis = self.inner.genesis_of_copy(id, export.genesis)?;
-                let session = self.inner.new_session(id, &genesis)?;
-                let by = SentBy::ImportOf(&format!("`{}`", export.id)).to_string();
-                (genesis, fork(session, id, export.records, &[], &BTreeMap::new(), &by)?)
-            }
+        let (genesis, records) = if id == export.id {
+            self.inner.new_session(id, &export.genesis)?;
+            (export.genesis, export.records)
+        } else {
+            let genesis = self.inner.genesis_of_copy(id, export.genesis)?;
+            let session = self.inner.new_session(id, &genesis)?;
+            let by = SentBy::ImportOf(&format!("`{}`", export.id)).to_string();
+            (genesis, fork(session, id, export.records, &[], &BTreeMap::new(), &by)?)
         };
         let count = records.len() as u64;
         self.inner.store()?.create(id, export.created, &genesis, records)?;
@@ -230,8 +227,8 @@ impl Host {
         Ok(rest_before_fault(self.inner.store()?, id, &session_factory(id, &spec, &connections))?)
     }
 
-    /// Takes a session that cannot be restored back to its last rest; returns the record of that rest. Any other session
-    /// is unchanged.
+    /// Takes a session that cannot be restored back to its last rest; returns the record of that rest. Any other
+    /// session is unchanged.
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;

@@ -51,9 +51,10 @@ pub(super) fn names_one(name: &str) -> bool {
         was_lower = c.is_lowercase();
     }
     let last = &name[last..];
-    match last.is_ascii() {
-        true => NAMES.iter().any(|word| last.eq_ignore_ascii_case(word)),
-        false => NAMES.iter().any(|word| last.chars().flat_map(char::to_lowercase).eq(word.chars())),
+    if last.is_ascii() {
+        NAMES.iter().any(|word| last.eq_ignore_ascii_case(word))
+    } else {
+        NAMES.iter().any(|word| last.chars().flat_map(char::to_lowercase).eq(word.chars()))
     }
 }
 

@@ -61,9 +61,10 @@ impl SessionSpec {
 
     /// What a session was created from.
     fn made_of(&self) -> SpecDifference {
-        match self.agent.is_empty() {
-            true => SpecDifference::MadeOfFile(self.name.clone()),
-            false => SpecDifference::MadeOfAgent(self.agent.clone(), self.folder.clone()),
+        if self.agent.is_empty() {
+            SpecDifference::MadeOfFile(self.name.clone())
+        } else {
+            SpecDifference::MadeOfAgent(self.agent.clone(), self.folder.clone())
         }
     }
 }

@@ -64,10 +64,7 @@ impl TryFrom<String> for InputId {
     type Error = StoreError;
 
     fn try_from(text: String) -> Result<Self, StoreError> {
-        match (1..=Self::LONGEST).contains(&text.len()) {
-            true => Ok(Self(text)),
-            false => Err(StoreError::BadInputId(text.len())),
-        }
+        if (1..=Self::LONGEST).contains(&text.len()) { Ok(Self(text)) } else { Err(StoreError::BadInputId(text.len())) }
     }
 }
 

@@ -23,9 +23,10 @@ pub fn terms_in_words(terms: &ConsentTerms, session: &Session, language: Languag
     };
     let fields: Vec<String> =
         terms.fields.iter().filter(|field| Some(*field) != record).map(|field| label(field)).collect();
-    let what = match fields.is_empty() {
-        true => fill(words.covers_plainly, &[&title]),
-        false => fill(words.covers, &[&title, &fields.join(", ")]),
+    let what = if fields.is_empty() {
+        fill(words.covers_plainly, &[&title])
+    } else {
+        fill(words.covers, &[&title, &fields.join(", ")])
     };
     let named = |path: &str, value: &Value| named(session, &terms.tool, path, value);
     let pinned = |values: &[(String, Value)]| {

@@ -81,10 +81,7 @@ pub fn refusal_in_words(error: &ReportError, tool: &str, names: &dyn ToolNames, 
         return visible(&words);
     };
     let why = &language.words().reasons;
-    let param = match path.is_empty() {
-        true => why.the_call.to_owned(),
-        false => param_in_words(path, tool, names),
-    };
+    let param = if path.is_empty() { why.the_call.to_owned() } else { param_in_words(path, tool, names) };
     let depends = fill(why.depends_on, &[&param, &listed_titles(sources, names)]);
     visible(&format!("{}; {depends}. {}", words.trim_end_matches(['.', ' ']), why.ask_anew))
 }

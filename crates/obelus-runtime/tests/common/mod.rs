@@ -111,9 +111,10 @@ impl Store for Small {
         }
         self.commits.fetch_add(1, Ordering::SeqCst);
         let durable = self.inner.append(id, after, records);
-        match self.is_fatal.swap(false, Ordering::SeqCst) {
-            true => Box::pin(async move { durable.await.map(|_| panic!("a test ends the actor here")) }),
-            false => durable,
+        if self.is_fatal.swap(false, Ordering::SeqCst) {
+            Box::pin(async move { durable.await.map(|_| panic!("a test ends the actor here")) })
+        } else {
+            durable
         }
     }
 

@@ -151,10 +151,7 @@ async fn until_rest(handle: &SessionHandle, world: &World, doubts: &mut u64) {
 /// The truthful answer about an effect in doubt.
 fn looked(question: &Question, world: &World) -> Decision {
     let call = &*question.calls[0].call;
-    match world.has_happened(&world.key_of(call)) {
-        true => Decision::Happened { result: result(call) },
-        false => Decision::DidNot,
-    }
+    if world.has_happened(&world.key_of(call)) { Decision::Happened { result: result(call) } } else { Decision::DidNot }
 }
 
 /// Repeats an input until it is accepted: a full disk gets room again.

@@ -23,9 +23,10 @@ pub(crate) fn calls(seed: u64, turn: u64) -> Vec<Value> {
     (0..1 + chance.below(4))
         .map(|i| {
             let tool = tools[chance.below(5) as usize];
-            let n = match i > 0 && chance.percent(50) {
-                true => json!(format!("†state.t{turn}c{}", chance.below(i))),
-                false => json!(turn * 10 + i),
+            let n = if i > 0 && chance.percent(50) {
+                json!(format!("†state.t{turn}c{}", chance.below(i)))
+            } else {
+                json!(turn * 10 + i)
             };
             json!({"_tool": tool, "n": n, "_outputPath": format!("†state.t{turn}c{i}")})
         })
@@ -41,9 +42,10 @@ impl Model for Agent {
             let said = prompt.texts.iter().rev().find(|(role, _)| role == "user").map(|(_, text)| text.clone());
             let turn = said.and_then(|text| text.strip_prefix("turn ")?.parse().ok()).unwrap_or(0);
             let mut solution = Solution::default();
-            match prompt.plan.is_empty() {
-                true => solution.calls = calls(seed, turn),
-                false => solution.output = json!(format!("done with {turn}")),
+            if prompt.plan.is_empty() {
+                solution.calls = calls(seed, turn)
+            } else {
+                solution.output = json!(format!("done with {turn}"))
             }
             Answer::Solution { solution, tokens: 1 }
         })

@@ -225,9 +225,10 @@ impl Activity for Hand {
                 if world.draw(15) {
                     return Reconciled::Unknown("nobody picks up".to_owned());
                 }
-                match world.has_happened(&work.key) {
-                    true => Reconciled::Happened(Outcome::Value(result(&work.call))),
-                    false => Reconciled::DidNot,
+                if world.has_happened(&work.key) {
+                    Reconciled::Happened(Outcome::Value(result(&work.call)))
+                } else {
+                    Reconciled::DidNot
                 }
             }) as ReconcileFuture
         })

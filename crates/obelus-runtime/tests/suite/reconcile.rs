@@ -62,9 +62,10 @@ impl Activity for Post {
         let happened = self.happened.clone();
         self.can_look.then(|| {
             Box::pin(async move {
-                match happened.lock().unwrap().contains(&work.key) {
-                    true => Reconciled::Happened(Outcome::Value(json!("found"))),
-                    false => Reconciled::DidNot,
+                if happened.lock().unwrap().contains(&work.key) {
+                    Reconciled::Happened(Outcome::Value(json!("found")))
+                } else {
+                    Reconciled::DidNot
                 }
             }) as ReconcileFuture
         })

@@ -105,9 +105,10 @@ fn list(as_json: bool) -> Exit {
                 for note in oddities::name_notes(&path, &name) {
                     output::warning(&format!("{}: {note}", path.display()));
                 }
-                let path = match obelus_runtime::files::is_bundled(&path) {
-                    true => "bundled".to_owned(),
-                    false => visible(&path.display().to_string()),
+                let path = if obelus_runtime::files::is_bundled(&path) {
+                    "bundled".to_owned()
+                } else {
+                    visible(&path.display().to_string())
                 };
                 let (name, words) = (visible(&name), visible(&description.unwrap_or_default()));
                 output::answer(&format!("{BOLD}{name:<16}{BOLD:#} {words}  {DIM}{path}{DIM:#}"));
@@ -276,9 +277,10 @@ fn missing_programs(spec: &SessionSpec) -> Vec<(String, String)> {
             let Some(program) = binding["exec"].get(0).or(binding.get("exec")).and_then(|it| it.as_str()) else {
                 continue;
             };
-            let folders = match program.contains('/') {
-                true => vec![lot.folder.clone()],
-                false => std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect(),
+            let folders = if program.contains('/') {
+                vec![lot.folder.clone()]
+            } else {
+                std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect()
             };
             match folders.iter().map(|folder| folder.join(program)).find(|file| file.is_file()) {
                 None => {

@@ -16,9 +16,9 @@ use crate::output::{self, BOLD, DIM, Exit};
 
 /// Try an agent in a CRM, without a key and without a network.
 ///
-/// Starts a sandbox portal with made-up data, a server, and a conversation with the agent `crm`; its offline model follows
-/// rules. The server has sessions of its own, which end with the demo; its console is a page on which you see what an
-/// agent plans, does and waits for, and decide.
+/// Starts a sandbox portal with made-up data, a server, and a conversation with the agent `crm`; its offline model
+/// follows rules. The server has sessions of its own, which end with the demo; its console is a page on which you see
+/// what an agent plans, does and waits for, and decide.
 /// Risky changes wait for you: `y` approves, `n` denies. The portal's page shows what was done. Without a terminal, or
 /// with --tour, a scripted conversation of five messages runs by itself, including your answers. Portal and agent speak
 /// English or Russian: --lang, else the language of the environment, else Russian.

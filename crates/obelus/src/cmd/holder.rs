@@ -332,10 +332,7 @@ fn is_late(error: &std::io::Error) -> bool {
 
 /// The error if the holder does not answer.
 fn unanswered(error: std::io::Error, phrases: &Words) -> anyhow::Error {
-    match is_late(&error) {
-        true => anyhow!("{}", phrases.answering.no_answer),
-        false => error.into(),
-    }
+    if is_late(&error) { anyhow!("{}", phrases.answering.no_answer) } else { error.into() }
 }
 
 /// The address of the socket.

@@ -27,9 +27,12 @@ pub(crate) fn new(args: &New) -> Result<Exit> {
 pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exit> {
     let name = name.unwrap_or(agent);
     check_name(name)?;
-    let renamed = |path: &Path, text: &str| match path == Path::new("agent.yaml") {
-        true => text.replacen(&format!("name: {agent}\n"), &format!("name: {}\n", in_yaml(name)), 1),
-        false => text.to_owned(),
+    let renamed = |path: &Path, text: &str| {
+        if path == Path::new("agent.yaml") {
+            text.replacen(&format!("name: {agent}\n"), &format!("name: {}\n", in_yaml(name)), 1)
+        } else {
+            text.to_owned()
+        }
     };
     let files: Vec<_> = bundled_files(agent).map(|(path, text)| (path.to_owned(), renamed(path, text))).collect();
     if files.is_empty() {
@@ -42,9 +45,10 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
 fn in_yaml(name: &str) -> String {
     const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
     let is_word = WORDS.contains(&name.to_ascii_lowercase().as_str());
-    match is_word || !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        true => format!("\"{name}\""),
-        false => name.to_owned(),
+    if is_word || !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        format!("\"{name}\"")
+    } else {
+        name.to_owned()
     }
 }
 

@@ -29,10 +29,7 @@ pub(crate) fn run(args: &PolicyCommand) -> Result<Exit> {
 fn explain_call(args: &Explain) -> Result<Exit> {
     let agent = load_agent(&locate(&args.agent)?, None)?;
     // For programs the texts are English.
-    let words = match args.json {
-        true => Language::English.words(),
-        false => words_of(agent.settings.language.as_deref()),
-    };
+    let words = if args.json { Language::English.words() } else { words_of(agent.settings.language.as_deref()) };
     let name = input::name(&args.call);
     let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
     let mode = args.mode.map_or(agent.settings.mode, Into::into);
@@ -161,9 +158,10 @@ impl CallExplanation<'_> {
             };
             let says = one.says.name();
             let rule = rule_of(self.agent, &one.by).map(|rule| format!(" ({rule})")).unwrap_or_default();
-            let why = match one.by.starts_with("policy.allow[") {
-                true => self.words.reasons.listed.to_owned(),
-                false => explained_reason(&one.why, name, self.words.language),
+            let why = if one.by.starts_with("policy.allow[") {
+                self.words.reasons.listed.to_owned()
+            } else {
+                explained_reason(&one.why, name, self.words.language)
             };
             output::answer(&format!(
                 "  {colour}{says:<8}{colour:#}{}{DIM}{}{DIM:#}: {}",

@@ -112,9 +112,10 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
 
 /// Reports that a command needs the store itself, if a server is named.
 fn at_the_store(server: &NoServer, command: &str) -> Result<Option<Exit>> {
-    match server.server.is_some() || server.token_file.is_some() {
-        true => Err(anyhow!(fill(words_of(None).serving.at_the_store, &[command]))),
-        false => Ok(None),
+    if server.server.is_some() || server.token_file.is_some() {
+        Err(anyhow!(fill(words_of(None).serving.at_the_store, &[command])))
+    } else {
+        Ok(None)
     }
 }
 
@@ -194,10 +195,7 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
 fn exit_of_output(turn: &Value) -> Exit {
     let report = |call: &Value| serde_json::from_value::<CallReport>(call.clone()).ok();
     let is_undone = |call: &Value| report(call).is_some_and(|report| StepLine::is_left_undone(&report));
-    match turn["calls"].as_array().is_some_and(|calls| calls.iter().any(is_undone)) {
-        true => Exit::Failed,
-        false => Exit::Done,
-    }
+    if turn["calls"].as_array().is_some_and(|calls| calls.iter().any(is_undone)) { Exit::Failed } else { Exit::Done }
 }
 
 /// The line for a call that begins or ends, as the server writes it (ASK-7).

@@ -148,9 +148,10 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
 
 /// The service of all channels for this host.
 fn service(args: &Serve, host: &Host, folder: &Path) -> Result<Service> {
-    let agents = match args.agents.is_empty() {
-        true => AgentCatalogue::of_environment(),
-        false => AgentCatalogue::new(args.agents.clone()),
+    let agents = if args.agents.is_empty() {
+        AgentCatalogue::of_environment()
+    } else {
+        AgentCatalogue::new(args.agents.clone())
     };
     tell_broken(&agents);
     let service = Service::new(host.clone(), agents).prompting(prompts());
@@ -280,25 +281,23 @@ pub(crate) fn tokens(args: TokensCommand) -> Result<Exit> {
     match args {
         TokensCommand::Add { name, role, json, store } => {
             let token = open(&store)?.add(&name, role.into())?;
-            match json {
-                true => {
-                    output::json(&json!({"name": name, "role": TokenRole::from(role).name(), "token": token.expose()}));
-                }
-                false => {
-                    output::note(words.token_once);
-                    output::answer(token.expose());
-                }
+            if json {
+                output::json(&json!({"name": name, "role": TokenRole::from(role).name(), "token": token.expose()}));
+            } else {
+                output::note(words.token_once);
+                output::answer(token.expose());
             }
         }
         TokensCommand::List { json, store } => {
             let all = open(&store)?.list()?;
             let row =
                 |entry: &TokenEntry| json!({"name": entry.name, "role": entry.role.name(), "created": entry.created});
-            match json {
-                true => output::json(&all.iter().map(row).collect::<Vec<Value>>().into()),
-                false => all.iter().for_each(|entry| {
+            if json {
+                output::json(&all.iter().map(row).collect::<Vec<Value>>().into())
+            } else {
+                all.iter().for_each(|entry| {
                     output::answer(&format!("{:<24} {:<10} {}", entry.name, entry.role.name(), entry.created));
-                }),
+                })
             }
         }
         TokensCommand::Rm { name, store } => open(&store)?.remove(&name)?,

@@ -127,12 +127,11 @@ fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
     let Ok(session) = host.view(id, None) else { return Ok(()) };
     let open: Vec<String> =
         session.questions().iter().filter(|q| q.is_open()).map(|q| InboxId::new(id, &q.id).to_string()).collect();
-    match open.is_empty() {
-        true => Ok(()),
-        false => {
-            let words = words_of_session(&session);
-            Err(wrong(fill(words.carried.has_questions, &[id, &open.join(", ")]), words))
-        }
+    if open.is_empty() {
+        Ok(())
+    } else {
+        let words = words_of_session(&session);
+        Err(wrong(fill(words.carried.has_questions, &[id, &open.join(", ")]), words))
     }
 }
 
@@ -245,9 +244,10 @@ fn must_need_no_result(args: &AnswerArgs) -> Result<()> {
     let session = read_session(&args.store, parts(&args.id)?.0)?;
     let words = words_of_session(&session);
     let view = QuestionView::of(&session, &question, words.language);
-    match view.result_read_by.is_empty() {
-        true => Ok(()),
-        false => Err(wrong(fill(words.answering.needs_result, &[&view.steps_that_read_it()]), words)),
+    if view.result_read_by.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong(fill(words.answering.needs_result, &[&view.steps_that_read_it()]), words))
     }
 }
 
@@ -306,12 +306,11 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
             // A paused session takes the answer, but does nothing yet.
             handle.tell(input).await?;
             host.close().await;
-            match as_json {
-                true => output::json(&json!({"taken": true, "paused": by})),
-                false => {
-                    let named = with_store(session, store.store.as_deref());
-                    output::note(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), &named]));
-                }
+            if as_json {
+                output::json(&json!({"taken": true, "paused": by}))
+            } else {
+                let named = with_store(session, store.store.as_deref());
+                output::note(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), &named]));
             }
             return Ok(Exit::Done);
         }

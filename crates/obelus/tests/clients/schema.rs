@@ -50,10 +50,7 @@ fn operations(api: &Value) -> (Vec<String>, Vec<String>) {
             let responses = &call["responses"];
             let is_stream =
                 responses["200"]["content"].get("text/event-stream").is_some() || responses.get("101").is_some();
-            match is_stream {
-                true => endless.push(path.clone()),
-                false => calls.push(format!("{} {path}", method.to_uppercase())),
-            }
+            if is_stream { endless.push(path.clone()) } else { calls.push(format!("{} {path}", method.to_uppercase())) }
         }
     }
     (calls, endless)

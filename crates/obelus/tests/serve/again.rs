@@ -35,10 +35,8 @@ fn an_approval_at_a_checkpoint_acts_once_without_a_fork() {
     let yes = json!({"decisions": [{"type": "approve"}]});
     for (id, is_keyed, by_interrupt) in [("a", true, false), ("b", false, false), ("c", false, true)] {
         let state = asking(&server, id);
-        let resume = match by_interrupt {
-            true => json!({state["interrupts"][0]["id"].as_str().unwrap(): yes}),
-            false => yes.clone(),
-        };
+        let resume =
+            if by_interrupt { json!({state["interrupts"][0]["id"].as_str().unwrap(): yes}) } else { yes.clone() };
         let checkpoint = &state["checkpoint"]["checkpoint_id"];
         let run = json!({"assistant_id": "notes", "checkpoint_id": checkpoint, "command": {"resume": resume}});
         let before = sessions(&server);

@@ -148,10 +148,8 @@ impl Storm {
             assert_eq!(question["about"], "in_doubt", "{question}");
             let (id, word) = (question["id"].as_str().unwrap(), &question["calls"][0]["word"]);
             let happened = self.marks().iter().any(|mark| mark == word.as_str().unwrap());
-            let answer = match happened {
-                true => json!({"decision": "happened", "result": word}),
-                false => json!({"decision": "did_not"}),
-            };
+            let answer =
+                if happened { json!({"decision": "happened", "result": word}) } else { json!({"decision": "did_not"}) };
             self.doubts.fetch_add(1, Ordering::Relaxed);
             // An answer that was accepted before the kill may be refused as decided.
             let (status, said) =

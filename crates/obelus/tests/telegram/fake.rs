@@ -191,9 +191,10 @@ fn serve(stream: TcpStream, shared: &(Mutex<Telegram>, Condvar)) -> std::io::Res
         reader.read_exact(&mut body)?;
         let path = head.split(' ').nth(1).unwrap_or_default();
         let method = path.strip_prefix(&format!("/bot{TOKEN}/"));
-        let params = match kind.starts_with("multipart") {
-            true => json!({"form": String::from_utf8_lossy(&body)}),
-            false => serde_json::from_slice(&body).unwrap_or(Value::Null),
+        let params = if kind.starts_with("multipart") {
+            json!({"form": String::from_utf8_lossy(&body)})
+        } else {
+            serde_json::from_slice(&body).unwrap_or(Value::Null)
         };
         let answer = match method {
             Some("getUpdates") => updates(shared, &params),

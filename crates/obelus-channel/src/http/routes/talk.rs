@@ -70,10 +70,7 @@ pub(super) async fn say(
         return Err(ChannelError::BadRequest("`text` is empty".to_owned()).into());
     }
     let taken = app.service().say(&id, &words.text, access.input_id()).await?;
-    let turn = match words.wait {
-        true => rested(&app, &id, &access, words.timeout).await?,
-        false => None,
-    };
+    let turn = if words.wait { rested(&app, &id, &access, words.timeout).await? } else { None };
     let status = if turn.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
     let paused_by = match turn {
         Some(_) => None,

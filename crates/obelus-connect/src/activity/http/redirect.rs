@@ -4,8 +4,8 @@
 //! continues with a GET without the body. This is correct only for a GET; another request would be reported as done
 //! although its body was not sent to the new address. 307 and 308 keep method and body.
 //!
-//! An effect that is answered with 301, 302 or 303 may have happened: such an answer is also how a server shows the page
-//! of what it has just done. It is in doubt (DUR-4), except if a 301 names the same path and query elsewhere: at
+//! An effect that is answered with 301, 302 or 303 may have happened: such an answer is also how a server shows the
+//! page of what it has just done. It is in doubt (DUR-4), except if a 301 names the same path and query elsewhere: at
 //! another scheme or host, or with another slash at the end. Then the request itself has moved, for good, and nobody
 //! has carried it out. A 302 or 303 to such an address is in doubt too, and so is one without an address.
 

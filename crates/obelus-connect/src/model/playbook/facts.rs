@@ -215,8 +215,8 @@ fn by_kind(prompt: &Prompt, field: &str) -> Map<String, Value> {
 
 /// The number of this request in the turn, as far as the request shows it; it may be higher.
 ///
-/// The agent's words, errors and ended calls since the user's last message belong to this turn. Other calls of the plan do
-/// too, unless a question is open: then they may be from an earlier turn.
+/// The agent's words, errors and ended calls since the user's last message belong to this turn. Other calls of the plan
+/// do too, unless a question is open: then they may be from an earlier turn.
 fn requests(prompt: &Prompt) -> usize {
     let has_worked = !prompt.errors.is_empty()
         || prompt.out_of_format.is_some()

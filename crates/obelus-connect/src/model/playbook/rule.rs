@@ -157,8 +157,8 @@ fn in_words(FieldError { field, text }: FieldError) -> String {
 }
 
 /// The answer without calls that have ended in this turn, so that a repeated request does not repeat its effects. If
-/// no call is left, the text is left out too, and if only calls are left that wait for a person, it is not repeated; the
-/// output remains.
+/// no call is left, the text is left out too, and if only calls are left that wait for a person, it is not repeated;
+/// the output remains.
 fn without_done(answer: Answer, facts: &Facts<'_>) -> Answer {
     let Answer::Solution { mut solution, tokens } = answer else { return answer };
     if facts.is_follow_up() && !solution.calls.is_empty() {

@@ -105,10 +105,7 @@ fn words(error: &Value, status: &str) -> String {
     let is_said = |name: &str| matches!(name, "rule" | "code" | "message");
     let others = fields.iter().filter(|(name, value)| !is_said(name) && !value.is_null());
     let others: Map<String, Value> = others.map(|(name, value)| (name.clone(), value.clone())).collect();
-    match others.is_empty() {
-        true => text,
-        false => format!("{text} {}", json(&others.into())),
-    }
+    if others.is_empty() { text } else { format!("{text} {}", json(&others.into())) }
 }
 
 /// A call that has not ended. Parts of the latest answer are not repeated.

@@ -194,10 +194,7 @@ fn choice(value: &Value) -> String {
 /// A name, quoted if it has unusual characters.
 pub(super) fn name(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    match name.chars().all(is_plain) && !name.is_empty() {
-        true => name.to_owned(),
-        false => line(&name.into()),
-    }
+    if name.chars().all(is_plain) && !name.is_empty() { name.to_owned() } else { line(&name.into()) }
 }
 
 fn line(value: &Value) -> String {

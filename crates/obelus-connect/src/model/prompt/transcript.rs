@@ -52,9 +52,10 @@ impl<'a> TranscriptMessages<'a> {
         let mut entries = prompt.transcript.as_slice();
         while let Some((first, rest)) = entries.split_first() {
             let alike = alike(entries);
-            match alike > 1 {
-                true => rendered.instances(&entries[..alike])?,
-                false => rendered.entry(first)?,
+            if alike > 1 {
+                rendered.instances(&entries[..alike])?
+            } else {
+                rendered.entry(first)?
             }
             entries = if alike > 1 { &entries[alike..] } else { rest };
         }
@@ -76,12 +77,11 @@ impl<'a> TranscriptMessages<'a> {
             TranscriptEvent::Answer { say, calls, output, .. } => {
                 self.end_results()?;
                 self.proposed.note(calls, entry.batch);
-                match entry.is_digest {
-                    true => say.iter().for_each(|words| self.say(ChatRole::Assistant, words.clone())),
-                    false => {
-                        let text = self.answer(say.as_deref(), calls, output)?;
-                        self.say(ChatRole::Assistant, text);
-                    }
+                if entry.is_digest {
+                    say.iter().for_each(|words| self.say(ChatRole::Assistant, words.clone()))
+                } else {
+                    let text = self.answer(say.as_deref(), calls, output)?;
+                    self.say(ChatRole::Assistant, text);
                 }
             }
             TranscriptEvent::Call(call) => self.call(call, entry.batch, entry.is_digest)?,

@@ -53,17 +53,19 @@ pub(super) fn result(value: &Value, limit: Option<u64>) -> ResultLines {
         below.extend(notes.iter().map(|note| self::note(&alone(note), limit)));
         return ResultLines { part: Some((*name).clone()), beside: None, below };
     }
-    match fields.is_empty() {
-        true => ResultLines { part: None, beside: Some("{}".to_owned()), below: Vec::new() },
-        false => ResultLines { part: None, beside: None, below: vec![record(fields)] },
+    if fields.is_empty() {
+        ResultLines { part: None, beside: Some("{}".to_owned()), below: Vec::new() }
+    } else {
+        ResultLines { part: None, beside: None, below: vec![record(fields)] }
     }
 }
 
 /// The path of a member.
 pub(super) fn member(path: &str, name: &str) -> String {
-    match name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.is_empty() {
-        true => format!("{path}.{name}"),
-        false => format!("{path}[{}]", json(&name.into())),
+    if name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.is_empty() {
+        format!("{path}.{name}")
+    } else {
+        format!("{path}[{}]", json(&name.into()))
     }
 }
 
@@ -77,10 +79,7 @@ fn rows(value: &Value, limit: Option<u64>) -> Option<Vec<String>> {
         return None;
     }
     let rows: Vec<&Map<String, Value>> = rows.into_iter().filter_map(Value::as_object).collect();
-    let mut lines = match rows.len() < FEWEST_ROWS {
-        true => rows.iter().map(|row| record(row)).collect(),
-        false => table(&rows),
-    };
+    let mut lines = if rows.len() < FEWEST_ROWS { rows.iter().map(|row| record(row)).collect() } else { table(&rows) };
     lines.extend(others.into_iter().map(|other| match other {
         Value::Object(fields) => note(fields, limit),
         Value::String(text) => format!("|{}", cell(&text.as_str().into())),

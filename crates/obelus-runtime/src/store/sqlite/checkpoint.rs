@@ -73,9 +73,10 @@ struct RestText {
 
 impl RestText {
     fn parse(text: &str) -> Option<Self> {
-        match text.starts_with('[') {
-            true => Some(Self { questions: serde_json::from_str(text).ok()?, summary: None }),
-            false => serde_json::from_str(text).ok(),
+        if text.starts_with('[') {
+            Some(Self { questions: serde_json::from_str(text).ok()?, summary: None })
+        } else {
+            serde_json::from_str(text).ok()
         }
     }
 }

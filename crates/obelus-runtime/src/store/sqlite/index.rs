@@ -78,9 +78,10 @@ impl RecordIndex {
 
     /// Updates it from the file.
     pub(super) fn refresh(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        match RegisterExtent::read(connection)? == Some(self.covered) {
-            true => self.read_on(connection)?,
-            false => *self = Self::read(connection)?,
+        if RegisterExtent::read(connection)? == Some(self.covered) {
+            self.read_on(connection)?
+        } else {
+            *self = Self::read(connection)?
         }
         Ok(())
     }

@@ -40,9 +40,8 @@ impl Holder {
             let (id, program) = text.strip_prefix("process ")?.split_once(" (")?;
             Some(Holder::Process { id: id.parse().ok()?, program: program.strip_suffix(')')?.to_owned() })
         };
-        process().unwrap_or_else(|| match text.is_empty() {
-            true => Holder::Unknown("another process".to_owned()),
-            false => Holder::Unknown(text),
+        process().unwrap_or_else(|| {
+            if text.is_empty() { Holder::Unknown("another process".to_owned()) } else { Holder::Unknown(text) }
         })
     }
 }

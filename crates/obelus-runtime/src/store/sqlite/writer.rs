@@ -222,8 +222,8 @@ impl WriterShared {
         }
     }
 
-    /// Waits for the next batch; none at the end. `writers` is how many writes the last commit had, with those that came
-    /// meanwhile.
+    /// Waits for the next batch; none at the end. `writers` is how many writes the last commit had, with those that
+    /// came meanwhile.
     fn next(&self, writers: usize) -> Option<CommitBatch> {
         let mut queue = self.queue();
         let mut is_idle = false;

@@ -67,8 +67,8 @@ pub(super) fn groups_of(pattern: &str) -> Vec<String> {
     named.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The names that follow these in the templates of a text: of `{{ call.city }}` after `call`, `city`. A name that may be
-/// missing, because its default is given, is left out.
+/// The names that follow these in the templates of a text: of `{{ call.city }}` after `call`, `city`. A name that may
+/// be missing, because its default is given, is left out.
 pub(super) fn names_in_templates(text: &str, after: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     let tags = text.split("{{").skip(1).filter_map(|tag| tag.split_once("}}"));

@@ -1,5 +1,6 @@
 //! Notes of `agents check` about a usable file: names, misspelt keys of schemas, and tools without an executor;
-//! [`names`](super::names) has those about names that lead nowhere, [`playbook`](super::playbook) those about a playbook.
+//! [`names`](super::names) has those about names that lead nowhere, [`playbook`](super::playbook) those about a
+//! playbook.
 
 use std::path::Path;
 
@@ -118,7 +119,8 @@ fn add_misspelt(schema: &Value, place: &str, notes: &mut Vec<Note>) {
     }
 }
 
-/// Adds the required properties of a schema that it does not declare. What it leaves to other schemas is declared there.
+/// Adds the required properties of a schema that it does not declare. What it leaves to other schemas is declared
+/// there.
 fn add_undeclared(schema: &Value, place: &str, notes: &mut Vec<Note>) {
     let (Some(required), Some(known)) = (schema["required"].as_array(), schema["properties"].as_object()) else {
         return;

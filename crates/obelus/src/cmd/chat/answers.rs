@@ -35,9 +35,10 @@ pub(crate) fn state(session: &Session, phrases: &Words) -> Vec<StyledLine> {
 /// `/consents`: the standing consents.
 pub(crate) fn consents(session: &Session, phrases: &Words) -> Vec<StyledLine> {
     let lines = people::consent_lines(session, phrases);
-    match lines.is_empty() {
-        true => vec![StyledLine::of(DIM, phrases.chat.no_consents)],
-        false => lines.iter().map(|line| StyledLine::new().shown(PLAIN, line).hanging(4)).collect(),
+    if lines.is_empty() {
+        vec![StyledLine::of(DIM, phrases.chat.no_consents)]
+    } else {
+        lines.iter().map(|line| StyledLine::new().shown(PLAIN, line).hanging(4)).collect()
     }
 }
 

@@ -229,8 +229,8 @@ impl<'a> ShownQuestion<'a> {
     }
 }
 
-// Russian letters are the first letters of the Russian words. The letter at the position of `y` on a Russian keyboard is
-// `н`, which means «нет» (no).
+// Russian letters are the first letters of the Russian words. The letter at the position of `y` on a Russian keyboard
+// is `н`, which means «нет» (no).
 const YES: &[char] = &['y', 'д'];
 const NO: &[char] = &['n', 'н'];
 const EDIT: &[char] = &['e', 'и'];

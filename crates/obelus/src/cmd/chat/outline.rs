@@ -24,12 +24,11 @@ fn outline(value: &Value, depth: usize, all: &mut Vec<StyledLine>) {
         Value::Object(fields) if !fields.is_empty() => {
             for (name, inner) in fields {
                 let line = StyledLine::of(PLAIN, indent.clone()).shown(BOLD, name).own(DIM, ":");
-                match is_short(inner) {
-                    true => all.push(line.own(PLAIN, " ").shown(PLAIN, &scalar(inner)).hanging(indent.len() + 2)),
-                    false => {
-                        all.push(line);
-                        outline(inner, depth + 1, all);
-                    }
+                if is_short(inner) {
+                    all.push(line.own(PLAIN, " ").shown(PLAIN, &scalar(inner)).hanging(indent.len() + 2))
+                } else {
+                    all.push(line);
+                    outline(inner, depth + 1, all);
                 }
             }
         }

@@ -325,9 +325,10 @@ impl Screen {
         self.last = part;
         let (columns, _) = size();
         for line in lines {
-            match self.is_terminal {
-                true => line.wrap(columns.min(WIDEST)).iter().for_each(|line| text.push_str(&self.ended(line))),
-                false => text.push_str(&self.ended(line)),
+            if self.is_terminal {
+                line.wrap(columns.min(WIDEST)).iter().for_each(|line| text.push_str(&self.ended(line)))
+            } else {
+                text.push_str(&self.ended(line))
             }
         }
         self.put(&text);

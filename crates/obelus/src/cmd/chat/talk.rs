@@ -242,10 +242,7 @@ impl Talk {
             Some(Err(refused)) => {
                 self.screen.lock().end(None);
                 let words = refused_in_words(&refused, about, self.phrases.language);
-                match refused.code == NOT_DURABLE {
-                    true => bail!("{words}"),
-                    false => Ok(ChatWorkResult::Refused(words)),
-                }
+                if refused.code == NOT_DURABLE { bail!("{words}") } else { Ok(ChatWorkResult::Refused(words)) }
             }
         }
     }

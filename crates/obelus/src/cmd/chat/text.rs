@@ -94,10 +94,7 @@ impl StyledLine {
     pub(crate) fn styled(&self) -> String {
         let mut line = String::new();
         for (style, text) in &self.pieces {
-            match *style == PLAIN {
-                true => line.push_str(text),
-                false => line.push_str(&format!("{style}{text}{style:#}")),
-            }
+            if *style == PLAIN { line.push_str(text) } else { line.push_str(&format!("{style}{text}{style:#}")) }
         }
         line
     }

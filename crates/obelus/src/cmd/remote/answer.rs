@@ -21,9 +21,10 @@ pub(super) async fn answer(
     let path = format!("/api/v1/questions/{}", encoded(id));
     let row = client.get(&path).await?;
     let Some(mut body) = body_of(verb, &row)? else { return Ok(Exit::Waiting) };
-    let shown = match matches!(verb, Verb::Edit { .. }) && row["about"] == "call" && row["status"] == "requested" {
-        true => show_edit(client, &path, &body["params"], as_json).await?,
-        false => row["digest"].clone(),
+    let shown = if matches!(verb, Verb::Edit { .. }) && row["about"] == "call" && row["status"] == "requested" {
+        show_edit(client, &path, &body["params"], as_json).await?
+    } else {
+        row["digest"].clone()
     };
     body["digest"] = digest.map_or(shown, Value::from);
     let accepted = client.post(&format!("{path}/answer"), &body).await?;
@@ -97,9 +98,10 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
 
 /// Waits for the turn, and prints its result.
 async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> Result<Exit> {
-    let turn = match as_json || after.is_empty() {
-        true => rested(client, session).await?,
-        false => followed(client, session, after).await?,
+    let turn = if as_json || after.is_empty() {
+        rested(client, session).await?
+    } else {
+        followed(client, session, after).await?
     };
     match turn {
         Value::Null => {

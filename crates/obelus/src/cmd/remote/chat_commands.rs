@@ -1,4 +1,5 @@
-//! The commands of a conversation with a session of a server: the same as in this process, where the API can serve them.
+//! The commands of a conversation with a session of a server: the same as in this process, where the API can serve
+//! them.
 
 use anyhow::Result;
 use obelus_channel::client::ClientError;

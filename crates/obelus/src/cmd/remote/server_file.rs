@@ -40,8 +40,8 @@ impl Drop for ServerFile {
     }
 }
 
-/// The address of a server for programs of this machine. One that listens at all addresses (`0.0.0.0`) refuses requests to
-/// that name.
+/// The address of a server for programs of this machine. One that listens at all addresses (`0.0.0.0`) refuses requests
+/// to that name.
 pub(in crate::cmd) fn reachable(address: SocketAddr) -> SocketAddr {
     let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
     SocketAddr::new(host, address.port())

@@ -79,9 +79,10 @@ pub(super) fn offered(
     let offers = session.consent_offers(&number);
     let Some(terms) = offers.into_iter().find(|terms| terms.scope.name() == also.name()) else {
         let others: Vec<&str> = session.consent_offers(&number).iter().map(|terms| terms.scope.name()).collect();
-        match others.is_empty() {
-            true => bail!("{}", never_in_words(session.never_standing(&number), phrases.language)),
-            false => bail!("{}", fill(phrases.answering.other_scopes, &[also.name(), &others.join(", ")])),
+        if others.is_empty() {
+            bail!("{}", never_in_words(session.never_standing(&number), phrases.language))
+        } else {
+            bail!("{}", fill(phrases.answering.other_scopes, &[also.name(), &others.join(", ")]))
         }
     };
     let code = terms.code();

@@ -161,8 +161,8 @@ impl<'a> EventTexts<'a> {
         }
     }
 
-    /// The calls of a turn that never began: refused, skipped, wrong, or ignored because they were denied before. Those that
-    /// ended have events of their own, and so has a person's denial.
+    /// The calls of a turn that never began: refused, skipped, wrong, or ignored because they were denied before. Those
+    /// that ended have events of their own, and so has a person's denial.
     fn not_begun(&mut self, reply: &Reply) -> Vec<String> {
         let is_wrong = |error: &ReportError| error.code.is_none() && error.rule.is_some();
         let is_ignored = |error: &ReportError| {

@@ -59,10 +59,7 @@ pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Re
         }
         return Ok(viewer(store).view(id, Some(at))?);
     }
-    match store.is_held() {
-        true => Ok(viewer(store).view(id, None)?),
-        false => Ok(viewer(store).view_interrupted(id)?),
-    }
+    if store.is_held() { Ok(viewer(store).view(id, None)?) } else { Ok(viewer(store).view_interrupted(id)?) }
 }
 
 /// The status of a session, as text.
@@ -163,9 +160,10 @@ pub(in crate::cmd) fn show(
     args: Option<&StoreArgs>,
 ) -> Result<Exit> {
     let session = read(store, id, at)?;
-    match as_json {
-        true => output::json(&shown(&session, id)),
-        false => tell(store, &session, id, at, args)?,
+    if as_json {
+        output::json(&shown(&session, id))
+    } else {
+        tell(store, &session, id, at, args)?
     }
     match session.context().unreadable() {
         Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, why])),

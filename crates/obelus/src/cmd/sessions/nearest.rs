@@ -14,7 +14,8 @@ use crate::cli::StoreArgs;
 use crate::command_error::{Declined, UNKNOWN_SESSION};
 use crate::language::{fill, words_of};
 
-/// The same error with the nearest name of a session, if the named one does not exist, or with the command that lists all.
+/// The same error with the nearest name of a session, if the named one does not exist, or with the command that lists
+/// all.
 pub(super) fn of_session<T>(done: Result<T>, at: &StoreArgs) -> Result<T> {
     done.map_err(|error| {
         let Some(id) = error.chain().find_map(unknown) else { return error };

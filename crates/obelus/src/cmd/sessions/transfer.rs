@@ -53,10 +53,7 @@ impl<R: Read> ExportLines<R> {
             bail!("{}", fill(words().large_export, &[&(MOST_BYTES >> 20).to_string()]));
         }
         must_be_small(&line)?;
-        match line.is_empty() {
-            true => Ok(None),
-            false => Ok(Some(String::from_utf8(line)?)),
-        }
+        if line.is_empty() { Ok(None) } else { Ok(Some(String::from_utf8(line)?)) }
     }
 }
 
@@ -123,9 +120,10 @@ pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
 }
 
 pub(super) fn import(host: &Host, from: &Path, name: Option<&str>) -> Result<Exit> {
-    let open: Box<dyn Read> = match from.as_os_str() == "-" {
-        true => Box::new(std::io::stdin()),
-        false => Box::new(File::open(from).with_context(|| input::name(from))?),
+    let open: Box<dyn Read> = if from.as_os_str() == "-" {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(File::open(from).with_context(|| input::name(from))?)
     };
     let export = read_export(open, &input::name(from))?;
     let id = name.unwrap_or(&export.id).to_owned();
@@ -164,9 +162,10 @@ pub(in crate::cmd) fn read_export(open: impl Read, from: &str) -> Result<Export>
 
 pub(super) fn fork_at(store: &SqliteStore, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
     let Forked { at, is_paused } = viewer(store).fork(id, new, at)?;
-    match is_paused {
-        true => output::note(&fill(words().forked_paused, &[new, id, &at.to_string(), new, new])),
-        false => output::note(&fill(words().forked, &[new, id, &at.to_string()])),
+    if is_paused {
+        output::note(&fill(words().forked_paused, &[new, id, &at.to_string(), new, new]))
+    } else {
+        output::note(&fill(words().forked, &[new, id, &at.to_string()]))
     }
     Ok(Exit::Done)
 }

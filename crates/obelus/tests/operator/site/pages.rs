@@ -78,9 +78,10 @@ fn goods(asked: &Asked) -> Reply {
             )
         })
         .collect();
-    let next = match number < GOODS.len() {
-        true => format!(r#"<a rel="next" href="/goods?page={}">Следующая страница</a>"#, number + 1),
-        false => "<p>Это последняя страница.</p>".to_owned(),
+    let next = if number < GOODS.len() {
+        format!(r#"<a rel="next" href="/goods?page={}">Следующая страница</a>"#, number + 1)
+    } else {
+        "<p>Это последняя страница.</p>".to_owned()
     };
     page(&format!("Чайники, страница {number}"), &format!("<ul>{rows}</ul><nav>{next}</nav>"))
 }
@@ -108,9 +109,10 @@ fn sign_in(shelf: &mut Shelf, asked: &Asked) -> Reply {
 }
 
 fn cabinet(asked: &Asked) -> Reply {
-    match asked.cookie.contains("who=anna") {
-        true => page("Кабинет", "<p>Здравствуйте, Анна! Бонусов на счёте: 1840.</p>"),
-        false => Reply::go_to("/login"),
+    if asked.cookie.contains("who=anna") {
+        page("Кабинет", "<p>Здравствуйте, Анна! Бонусов на счёте: 1840.</p>")
+    } else {
+        Reply::go_to("/login")
     }
 }
 
