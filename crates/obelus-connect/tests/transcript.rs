@@ -102,7 +102,7 @@ impl Stage {
             Move::End { rows, fails } => {
                 if !self.calls.is_empty() {
                     let id = self.calls.remove(0).id;
-                    let outcome = if fails {
+                    let outcome = if *fails {
                         Outcome::Error(CallError::new("broken", "it broke\n# Now"))
                     } else {
                         Outcome::Value((0..*rows).map(|n| json!({"id": n, "title": "a title"})).collect())
@@ -113,7 +113,7 @@ impl Stage {
             Move::Decide { approves } => {
                 let question = self.session.questions().into_iter().find(Question::is_open).map(|question| question.id);
                 if let Some(question) = question {
-                    let decision = if approves {
+                    let decision = if *approves {
                         Decision::Approve { only: None }
                     } else {
                         Decision::Deny { reason: "no\n# Time".to_owned() }

@@ -92,7 +92,7 @@ impl<'a> PlanViewBuilder<'a> {
     fn node(&self, planned: &PlannedCall, id: String) -> PlanNodeView {
         let PlannedCall { report, is_only_planned, proposed, writes } = planned;
         let tool = report.call.tool_name();
-        let question = if is_only_planned {
+        let question = if *is_only_planned {
             self.plan_question.clone().filter(|_| report.status == CallStatus::Waiting)
         } else {
             self.questions.get(&report.place).cloned()
