@@ -196,9 +196,9 @@ pub fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
-            encoded.push(char::from(byte))
+            encoded.push(char::from(byte));
         } else {
-            drop(write!(encoded, "%{byte:02X}"))
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     encoded

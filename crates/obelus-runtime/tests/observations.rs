@@ -95,9 +95,9 @@ impl World {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
-                    all(&path, text)
+                    all(&path, text);
                 } else {
-                    text.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap()))
+                    text.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap()));
                 }
             }
         }

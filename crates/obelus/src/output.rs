@@ -69,9 +69,9 @@ pub(crate) fn json(value: &Value) {
 fn push_escaped(c: char, into: &mut String) {
     let is_plain = c < '\u{7f}' || c.is_alphanumeric() || !obelus_kernel::visible(&c.to_string()).starts_with('\\');
     if is_plain {
-        into.push(c)
+        into.push(c);
     } else {
-        into.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")))
+        into.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
     }
 }
 

@@ -58,9 +58,9 @@ impl ProfileFile {
         let mut profile = Profile { cookies: now.cookies, storage: self.profile.storage.clone(), address: now.address };
         for (site, stored) in now.storage {
             if stored.as_object().is_some_and(Map::is_empty) {
-                drop(profile.storage.remove(&site))
+                drop(profile.storage.remove(&site));
             } else {
-                drop(profile.storage.insert(site, stored))
+                drop(profile.storage.insert(site, stored));
             }
         }
         if profile == self.profile {

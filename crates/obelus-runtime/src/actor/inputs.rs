@@ -14,9 +14,9 @@ impl Actor {
     /// Takes an input now, or after a pending edit of the state file.
     pub(super) async fn take_command_input(&mut self, command: InputCommand) {
         if concerns_turn(&command.input) && !self.deferred.is_empty() {
-            self.deferred.push_back(command)
+            self.deferred.push_back(command);
         } else {
-            self.handle_input(command).await
+            self.handle_input(command).await;
         }
     }
 

@@ -219,7 +219,7 @@ impl Actor {
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
         if kept == taken.len() {
-            self.work.keep_speculative()
+            self.work.keep_speculative();
         } else {
             // Calls that were started ahead start again with the inputs that lead to them.
             self.work.drop_speculative();

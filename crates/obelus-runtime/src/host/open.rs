@@ -355,7 +355,7 @@ impl HostShared {
             self.spawn(start_stored(actor, Arc::clone(slot), over, InMemory::counted(self)));
             self.unload_idle();
         } else {
-            self.spawn(start_temporary(actor, Arc::downgrade(slot), over))
+            self.spawn(start_temporary(actor, Arc::downgrade(slot), over));
         }
         Ok(())
     }

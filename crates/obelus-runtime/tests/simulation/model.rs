@@ -43,9 +43,9 @@ impl Model for Agent {
             let turn = said.and_then(|text| text.strip_prefix("turn ")?.parse().ok()).unwrap_or(0);
             let mut solution = Solution::default();
             if prompt.plan.is_empty() {
-                solution.calls = calls(seed, turn)
+                solution.calls = calls(seed, turn);
             } else {
-                solution.output = json!(format!("done with {turn}"))
+                solution.output = json!(format!("done with {turn}"));
             }
             Answer::Solution { solution, tokens: 1 }
         })

@@ -293,11 +293,11 @@ pub(crate) fn tokens(args: TokensCommand) -> Result<Exit> {
             let row =
                 |entry: &TokenEntry| json!({"name": entry.name, "role": entry.role.name(), "created": entry.created});
             if json {
-                output::json(&all.iter().map(row).collect::<Vec<Value>>().into())
+                output::json(&all.iter().map(row).collect::<Vec<Value>>().into());
             } else {
                 all.iter().for_each(|entry| {
                     output::answer(&format!("{:<24} {:<10} {}", entry.name, entry.role.name(), entry.created));
-                })
+                });
             }
         }
         TokensCommand::Rm { name, store } => open(&store)?.remove(&name)?,

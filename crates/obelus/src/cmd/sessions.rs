@@ -307,7 +307,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
             handle.tell(input).await?;
             host.close().await;
             if as_json {
-                output::json(&json!({"taken": true, "paused": by}))
+                output::json(&json!({"taken": true, "paused": by}));
             } else {
                 let named = with_store(session, store.store.as_deref());
                 output::note(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), &named]));

@@ -53,9 +53,9 @@ impl<'a> TranscriptMessages<'a> {
         while let Some((first, rest)) = entries.split_first() {
             let alike = alike(entries);
             if alike > 1 {
-                rendered.instances(&entries[..alike])?
+                rendered.instances(&entries[..alike])?;
             } else {
-                rendered.entry(first)?
+                rendered.entry(first)?;
             }
             entries = if alike > 1 { &entries[alike..] } else { rest };
         }
@@ -78,7 +78,7 @@ impl<'a> TranscriptMessages<'a> {
                 self.end_results()?;
                 self.proposed.note(calls, entry.batch);
                 if entry.is_digest {
-                    say.iter().for_each(|words| self.say(ChatRole::Assistant, words.clone()))
+                    say.iter().for_each(|words| self.say(ChatRole::Assistant, words.clone()));
                 } else {
                     let text = self.answer(say.as_deref(), calls, output)?;
                     self.say(ChatRole::Assistant, text);

@@ -79,9 +79,9 @@ impl RecordIndex {
     /// Updates it from the file.
     pub(super) fn refresh(&mut self, connection: &Connection) -> Result<(), StoreError> {
         if RegisterExtent::read(connection)? == Some(self.covered) {
-            self.read_on(connection)?
+            self.read_on(connection)?;
         } else {
-            *self = Self::read(connection)?
+            *self = Self::read(connection)?;
         }
         Ok(())
     }

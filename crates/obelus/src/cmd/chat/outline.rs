@@ -25,7 +25,7 @@ fn outline(value: &Value, depth: usize, all: &mut Vec<StyledLine>) {
             for (name, inner) in fields {
                 let line = StyledLine::of(PLAIN, indent.clone()).shown(BOLD, name).own(DIM, ":");
                 if is_short(inner) {
-                    all.push(line.own(PLAIN, " ").shown(PLAIN, &scalar(inner)).hanging(indent.len() + 2))
+                    all.push(line.own(PLAIN, " ").shown(PLAIN, &scalar(inner)).hanging(indent.len() + 2));
                 } else {
                     all.push(line);
                     outline(inner, depth + 1, all);

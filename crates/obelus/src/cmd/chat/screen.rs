@@ -326,9 +326,9 @@ impl Screen {
         let (columns, _) = size();
         for line in lines {
             if self.is_terminal {
-                line.wrap(columns.min(WIDEST)).iter().for_each(|line| text.push_str(&self.ended(line)))
+                line.wrap(columns.min(WIDEST)).iter().for_each(|line| text.push_str(&self.ended(line)));
             } else {
-                text.push_str(&self.ended(line))
+                text.push_str(&self.ended(line));
             }
         }
         self.put(&text);

@@ -161,9 +161,9 @@ pub(in crate::cmd) fn show(
 ) -> Result<Exit> {
     let session = read(store, id, at)?;
     if as_json {
-        output::json(&shown(&session, id))
+        output::json(&shown(&session, id));
     } else {
-        tell(store, &session, id, at, args)?
+        tell(store, &session, id, at, args)?;
     }
     match session.context().unreadable() {
         Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, why])),

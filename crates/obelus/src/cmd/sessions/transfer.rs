@@ -163,9 +163,9 @@ pub(in crate::cmd) fn read_export(open: impl Read, from: &str) -> Result<Export>
 pub(super) fn fork_at(store: &SqliteStore, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
     let Forked { at, is_paused } = viewer(store).fork(id, new, at)?;
     if is_paused {
-        output::note(&fill(words().forked_paused, &[new, id, &at.to_string(), new, new]))
+        output::note(&fill(words().forked_paused, &[new, id, &at.to_string(), new, new]));
     } else {
-        output::note(&fill(words().forked, &[new, id, &at.to_string()]))
+        output::note(&fill(words().forked, &[new, id, &at.to_string()]));
     }
     Ok(Exit::Done)
 }
