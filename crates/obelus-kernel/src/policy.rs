@@ -40,7 +40,7 @@ pub use obelus_notebook::consent_id::ConsentId;
 pub(crate) use obelus_notebook::dotted::values_at;
 use obelus_notebook::grounding;
 pub use provenance::Place;
-pub(crate) use provenance::{Provenance, stands_in_one_result};
+pub(crate) use provenance::{Provenance, is_unchanged_from_one_result};
 pub use reason::Reason;
 pub use rules::{Examples, Policy, PolicyRule};
 pub use simulate::simulate;

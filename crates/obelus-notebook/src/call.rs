@@ -90,7 +90,7 @@ impl Call {
     /// Pushes the result to `†results` if neither the call nor its tool names an output path.
     pub fn keep_result(&mut self) {
         // An invalid output path is a fault, and gets no default.
-        if self.output_path.is_none() && self.said("_outputPath").is_none_or(Value::is_null) {
+        if self.output_path.is_none() && self.meta_field("_outputPath").is_none_or(Value::is_null) {
             self.output_path = Some(OutputPath { alternatives: smallvec![smallvec![Arc::new(Path::root(RESULTS))]] });
             self.output_method = Method::Push;
             self.keeps_by_default = true;
@@ -104,7 +104,7 @@ impl Call {
 
     /// The name of the tool.
     pub fn tool_name(&self) -> &str {
-        self.said("_tool").and_then(Value::as_str).unwrap_or_default()
+        self.meta_field("_tool").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Visits every expression of the parameters with its position.
@@ -129,13 +129,18 @@ impl Call {
         found
     }
 
+    /// The parameters, with references as they were proposed.
+    pub fn outline(&self) -> Value {
+        Value::Object(self.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect())
+    }
+
     /// An aside.
     pub fn aside(&self, name: &str) -> Option<&Value> {
         self.asides.as_ref()?.get(name)
     }
 
     /// A meta-property of the proposal. With few fields comparing is cheaper than hashing.
-    pub fn said(&self, meta: &str) -> Option<&Value> {
+    pub fn meta_field(&self, meta: &str) -> Option<&Value> {
         self.raw.as_object()?.iter().find(|(name, _)| *name == meta).map(|(_, value)| value)
     }
 

@@ -100,8 +100,11 @@ impl Verdict {
         if self.ruling == Ruling::Refuse {
             return self;
         }
-        let others = self.reasons.into_iter().filter(|_| self.ruling == Ruling::Confirm);
-        Self { ruling: Ruling::Confirm, reasons: std::iter::once(reason).chain(others).collect() }
+        let mut reasons = vec![reason];
+        if self.ruling == Ruling::Confirm {
+            reasons.extend(self.reasons);
+        }
+        Self { ruling: Ruling::Confirm, reasons }
     }
 
     /// The reasons, owned.
@@ -203,8 +206,9 @@ impl Explanation {
 pub struct Gate<'a> {
     policy: &'a Policy,
     mode: Mode,
-    /// The session's standing consents, and the time.
-    consents: (&'a [StandingConsent], Time),
+    /// The session's standing consents.
+    consents: &'a [StandingConsent],
+    now: Time,
 }
 
 /// Takes the source, ruling and reason of a finding. Reasons are created only if wanted.
@@ -213,13 +217,13 @@ type EachFinding<'a> = dyn FnMut(&dyn fmt::Display, Ruling, &dyn Fn() -> Reason)
 impl<'a> Gate<'a> {
     /// The gate of a session in this mode.
     pub fn new(policy: &'a Policy, mode: Mode) -> Self {
-        Self { policy, mode, consents: (&[], Time::default()) }
+        Self { policy, mode, consents: &[], now: Time::default() }
     }
 
     /// Adds the session's standing consents.
     #[must_use]
     pub fn with_consents(self, consents: &'a [StandingConsent], now: Time) -> Self {
-        Self { consents: (consents, now), ..self }
+        Self { consents, now, ..self }
     }
 
     /// The rule for creations proposed after untrusted data was shown (POL-7).
@@ -260,8 +264,7 @@ impl<'a> Gate<'a> {
 
     /// The standing consent that covers a call with these reasons.
     fn consent_for(&self, proposal: &Proposal<'_>, reasons: &[Reason]) -> Option<Reason> {
-        let (consents, now) = self.consents;
-        let mut holding = consents.iter().filter(|consent| consent.holds(now)).peekable();
+        let mut holding = self.consents.iter().filter(|consent| consent.holds(self.now)).peekable();
         holding.peek()?;
         let may_stand = !self.has_rule_on_origins(proposal);
         let found = holding.find(|consent| may_stand && consent.terms.answer_for(proposal, reasons))?;

@@ -1,4 +1,4 @@
-//! The origins of values that calls of a plan have yet to bring, as far as the plan tells (PLAN-11).
+//! Origins of results that calls of a plan will have, as far as they follow from the plan (PLAN-11).
 //!
 //! A result will have the origins of its tool and of its call's inputs. What a delegate will read itself is not known
 //! in advance.

@@ -23,7 +23,7 @@ pub(crate) struct Provenance<'a> {
     /// The origins of a literal.
     pub(crate) literal: &'a Origins,
     /// The origins of the agent's own messages in this session.
-    pub(crate) said: &'a Origins,
+    pub(crate) agent_text_origins: &'a Origins,
     /// Finds literals in the user's messages, which then have the user's origin (POL-7).
     pub(crate) grounding: Option<Grounding<'a>>,
     /// The origins of values that calls of a plan have yet to write, if the call is not about to run.
@@ -49,7 +49,7 @@ pub enum Place<'a> {
 impl<'a> Provenance<'a> {
     /// Without a session: no messages of the agent, no grounding, no plan.
     pub(crate) fn new(context: &'a Context, instance: Option<&'a str>, literal: &'a Origins) -> Self {
-        Self { context, instance, literal, said: Origins::NONE, grounding: None, planned: None }
+        Self { context, instance, literal, agent_text_origins: Origins::NONE, grounding: None, planned: None }
     }
 
     /// The origins of a part of the call; none if it is absent.
@@ -72,7 +72,7 @@ impl<'a> Provenance<'a> {
     pub(crate) fn of_scopes(&self, call: &Call) -> Origins {
         call.scopes.iter().fold(Origins::default(), |all, scope| {
             all.joined(&match scope {
-                Scope::Kind(kind) if kind == "text" => self.context.text_origins().joined(self.said),
+                Scope::Kind(kind) if kind == "text" => self.context.text_origins().joined(self.agent_text_origins),
                 Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
                 Scope::Path(path) => match self.planned.and_then(|planned| planned(path)) {
                     Some(origins) => origins,
@@ -297,7 +297,12 @@ fn join_all(parts: impl Iterator<Item = Origins>) -> Option<Origins> {
 
 /// Whether a value is unchanged in one tool's result. A read planned before reading may follow such an address:
 /// nothing read elsewhere can be encoded in it (POL-6).
-pub(crate) fn stands_in_one_result(context: &Context, instance: Option<&str>, params: &Value, path: &str) -> bool {
+pub(crate) fn is_unchanged_from_one_result(
+    context: &Context,
+    instance: Option<&str>,
+    params: &Value,
+    path: &str,
+) -> bool {
     let mut values = Vec::new();
     named(params, Vec::new(), path, &mut values);
     !values.is_empty() && values.iter().all(|(_, value)| is_in_one_result(context, instance, value))

@@ -319,8 +319,7 @@ impl Session {
     pub(super) fn hash_of_proposal(&self, proposal: &Value) -> String {
         let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.memory.context);
         call.keep_result();
-        let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
-        let frozen = frozen_call(&call, Value::Object(params), None);
+        let frozen = frozen_call(&call, call.outline(), None);
         self.hash_of(&call, &frozen)
     }
 }

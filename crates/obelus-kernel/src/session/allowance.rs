@@ -1,5 +1,5 @@
-//! Limits that a session and its delegates share: calls and tokens of a turn, and calls at once (LOOP-2, PLAN-5). A
-//! delegate has less than its caller, but without this, many delegates together would have more.
+//! Limits that a session and its delegates share: calls and tokens of a turn, and calls at once (LOOP-2, PLAN-5). Each
+//! delegate's own limits are smaller than its caller's. This module also bounds their sum.
 
 use super::Session;
 use super::ids::JobRef;

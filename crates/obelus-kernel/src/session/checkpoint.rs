@@ -103,7 +103,7 @@ impl Session {
             projection: Cow::Borrowed(projection),
             attached: Cow::Borrowed(&words.attached),
             paused: Cow::Borrowed(&tasks.paused),
-            rules: rules.told().map(Cow::Borrowed),
+            rules: rules.changed().map(Cow::Borrowed),
             consents: Cow::Borrowed(consents),
             cursor: graph.as_ref().map(|run| Cow::Borrowed(run.cursor())),
         };

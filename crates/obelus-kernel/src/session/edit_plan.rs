@@ -80,8 +80,7 @@ impl Session {
     fn change_call(&self, call: &mut Value, params: &Map<String, Value>) -> Result<(), Refused> {
         let read = Call::read(&Arc::new(call.clone()), &self.memory.context).0;
         let Some(tool) = &read.tool else { return Ok(()) };
-        let own = read.params.iter().map(|(name, template)| (name.to_string(), template.outline()));
-        let own = Value::Object(own.collect());
+        let own = read.outline();
         for (name, value) in params {
             let is_aside = self.settings.guards_effects && !Call::is_param(name, tool);
             if name.starts_with('_') || is_aside || !is_param(tool, &own, name) {

@@ -1,4 +1,5 @@
-//! Which parameters of an executed call a person changed. It is not stored: the proposal and the call that ran tell it.
+//! Which parameters of an executed call a person changed. It is not stored: it is
+//! computed from the proposal and the call that ran.
 
 use obelus_notebook::call_fields::CallFields as _;
 use serde_json::Value;

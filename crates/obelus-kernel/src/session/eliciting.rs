@@ -50,7 +50,8 @@ impl Session {
         let times = self.inbox.all().filter(|question| is_of_job(question)).count();
         let (job, asks) = (self.scheduler.job(at), self.scheduler.call(at));
         let is_in_doubt = job.awaits_user && job.elicitations == 0;
-        let (Some(frozen), false) = (&job.frozen, self.turn.stops() || is_in_doubt) else {
+        let may_ask = !self.turn.stops() && !is_in_doubt;
+        let Some(frozen) = job.frozen.as_ref().filter(|_| may_ask) else {
             return self.answer_elicitation_of(call, key, ElicitationAnswer::Gone);
         };
         let unfit = match times >= MOST_TIMES {

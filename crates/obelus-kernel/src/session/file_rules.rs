@@ -8,17 +8,17 @@ pub(super) struct FileRules {
     /// The file's mode. A person may have chosen another one for the session.
     mode: Mode,
     /// The file's settings, if they differ from the session's initial ones.
-    told: Option<Box<Settings>>,
+    changed: Option<Box<Settings>>,
 }
 
 impl FileRules {
     pub(super) fn of(settings: &Settings) -> Self {
-        Self { mode: settings.mode, told: None }
+        Self { mode: settings.mode, changed: None }
     }
 
     /// The file has other settings now.
-    pub(super) fn tell(&mut self, settings: Settings) {
-        *self = Self { mode: settings.mode, told: Some(Box::new(settings)) };
+    pub(super) fn replace(&mut self, settings: Settings) {
+        *self = Self { mode: settings.mode, changed: Some(Box::new(settings)) };
     }
 
     pub(super) fn mode(&self) -> Mode {
@@ -26,7 +26,7 @@ impl FileRules {
     }
 
     /// The file's settings, if they differ from the session's initial ones.
-    pub(super) fn told(&self) -> Option<&Settings> {
-        self.told.as_deref()
+    pub(super) fn changed(&self) -> Option<&Settings> {
+        self.changed.as_deref()
     }
 }

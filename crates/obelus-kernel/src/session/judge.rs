@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::origin::Origins;
 use crate::policy::{
-    Explanation, Gate, Proposal, Provenance, Reason, Ruling, Verdict, explain_in, stands_in_one_result,
+    Explanation, Gate, Proposal, Provenance, Reason, Ruling, Verdict, explain_in, is_unchanged_from_one_result,
 };
 use crate::tool::Tool;
 
@@ -34,7 +34,7 @@ impl Session {
         literal: &'a Origins,
     ) -> Provenance<'a> {
         Provenance {
-            said: self.transcript.said(),
+            agent_text_origins: self.transcript.said(),
             grounding: self.grounding(instance, literal, call),
             ..Provenance::new(&self.memory.context, instance, literal)
         }
@@ -48,15 +48,15 @@ impl Session {
         }
     }
 
-    /// Judges a call again that was allowed and then had to wait: rules, consents and the past may be others by now.
-    /// Returns whether it may start.
+    /// Judges again a call that was allowed but had to wait; rules, consents and past effects may have changed. Returns
+    /// whether it may start.
     pub(super) fn is_still_allowed(&mut self, at: JobRef, call: &Arc<Call>) -> bool {
         let guards = self.settings.guards_delegates && self.scheduler.has_waited(at);
         let Some(tool) = call.tool.as_ref().filter(|_| guards) else { return true };
         let tool = Arc::clone(self.memory.context.tool(&tool.name).unwrap_or(tool));
         self.catch_up_grounds(at);
         if self.scheduler.job(at).is_approved {
-            return self.is_approved_as_it_is(at, call, &tool);
+            return self.approval_still_covers(at, call, &tool);
         }
         self.consents.forget_use(at);
         self.is_allowed(at, call, &tool)
@@ -64,7 +64,7 @@ impl Session {
 
     /// What a person approved was asked about as it is, unless the same effect has come to be in doubt since then, or
     /// has happened without a kept result. Then it is asked about again.
-    fn is_approved_as_it_is(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> bool {
+    fn approval_still_covers(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> bool {
         let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
         let is_shown = |why: &Reason| {
             let is_of_job = |asked: &AskedCall| asked.jobs.first() == Some(&at);
@@ -128,7 +128,8 @@ impl Session {
         let step = self.scheduler.step_of(at);
         let params = || self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
         let may_follow = |path: &str| {
-            step.before_reading && stands_in_one_result(&self.memory.context, provenance.instance, &params(), path)
+            step.before_reading
+                && is_unchanged_from_one_result(&self.memory.context, provenance.instance, &params(), path)
         };
         let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
         judge(&Proposal {

@@ -47,9 +47,8 @@ impl Session {
                 Place::Param(path) | Place::Path(path) => of(path.split('.').next().unwrap_or(path)),
             })
         };
-        let params =
-            || Value::Object(read.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect());
-        let verdict = self.settings.gate().judge(&Proposal::new(&read, &tool, &params, &origins, Origins::NONE));
+        let verdict =
+            self.settings.gate().judge(&Proposal::new(&read, &tool, &|| read.outline(), &origins, Origins::NONE));
         let (call, origins) = (proposal, all());
         verdict.is_allowed().then_some(PreviewRead { question, index, at, tool, call, origins, attempt: 0 })
     }

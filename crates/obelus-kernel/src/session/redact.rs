@@ -83,7 +83,9 @@ impl Session {
     /// The origins of the values that the result refers to.
     pub(super) fn output_origins(&self) -> Origins {
         let mut all = Origins::default();
-        if let (true, Ok(template)) = (self.settings.plans_before_reading(), Template::parse(self.turn.output())) {
+        if self.settings.plans_before_reading()
+            && let Ok(template) = Template::parse(self.turn.output())
+        {
             template.exprs(&mut |expr| expr.each_ref(&mut |path| all.join(&self.memory.context.origins(path, None))));
         }
         all

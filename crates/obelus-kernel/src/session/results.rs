@@ -141,7 +141,7 @@ impl Session {
         let author = author(self.scheduler.job(at), call);
         let failed = |memory: &mut Memory, error: CallError| {
             let own = &self.settings.origin_of_error(call);
-            memory.write_error(&Author { own, mints: false, ..author }, error)
+            memory.write_error(&Author { own, is_tool_output: false, ..author }, error)
         };
         let memory = &mut self.memory;
         match outcome {
@@ -151,7 +151,7 @@ impl Session {
             Outcome::Value(value) => memory.write_value(&author, value, None).map_err(CallFailure::Structural),
             Outcome::Messages(messages) => {
                 let read = ReadMessages::read(&author, messages)?;
-                let author = Author { mints: true, ..author };
+                let author = Author { is_tool_output: true, ..author };
                 memory.write_messages(&author, read).map_err(CallFailure::Structural)
             }
             Outcome::Error(error) => failed(memory, error),
@@ -163,7 +163,7 @@ impl Session {
     fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value, written: &Written) {
         let job = self.scheduler.job(at);
         let Some(frozen) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { return };
-        let author = Author { mints: false, ..author(job, call) };
+        let author = Author { is_tool_output: false, ..author(job, call) };
         let is_global = author.instance.is_none();
         let (beside, failed) = self.memory.write_side_writes(&author, &frozen, result);
         if is_global {
@@ -196,7 +196,7 @@ impl Session {
         let breach = call.tool.as_ref().and_then(|tool| tool.output_breaches(&output).into_iter().next());
         let job = self.scheduler.job(at);
         let (instance, made_of) = (job.instance.as_deref(), &job.origins);
-        let author = Author { call: &call, instance, edited: None, made_of, own: Origins::NONE, mints: false };
+        let author = Author { call: &call, instance, edited: None, made_of, own: Origins::NONE, is_tool_output: false };
         let written = match breach {
             Some(breach) => Err(CallFailure::Structural(breach.into_fault(Rule::Call3).at("_output"))),
             // A result without a path is for this step only.
@@ -239,7 +239,7 @@ fn author<'a>(job: &'a Job, call: &'a Arc<Call>) -> Author<'a> {
         edited: job.edited(),
         made_of: &job.origins,
         own: own_origin(call, job.is_model_call),
-        mints: call.delegate.is_none(),
+        is_tool_output: call.delegate.is_none(),
     }
 }
 

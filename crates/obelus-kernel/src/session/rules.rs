@@ -17,7 +17,7 @@ use crate::policy::{Ruling, Verdict};
 impl Session {
     /// The settings of the agent's file.
     pub fn rules(&self) -> &Settings {
-        self.rules.told().unwrap_or(&self.settings)
+        self.rules.changed().unwrap_or(&self.settings)
     }
 
     /// The mode that the agent's file had when the session was last opened.
@@ -99,7 +99,7 @@ impl Session {
             true => activities.clone_from(&settings.activities),
             false => activities.extend(later_activities.iter().cloned()),
         }
-        self.rules.tell(settings.clone());
+        self.rules.replace(settings.clone());
         self.memory.context.keep_spelling(!settings.guards_names);
         self.settings = Arc::new(Settings { activities, later_activities, persistent, mode, orders_rows, ..settings });
         let parent = Arc::clone(&self.settings);
@@ -116,7 +116,7 @@ impl Session {
     fn inherit_rules(&mut self, parent: &Settings) {
         let Settings { planning, persistent, orders_rows, .. } = *self.settings;
         let settings = Settings { planning, persistent, orders_rows, ..parent.for_delegate() };
-        self.rules.tell(settings.clone());
+        self.rules.replace(settings.clone());
         self.settings = Arc::new(settings);
         let own = Arc::clone(&self.settings);
         self.delegates.iter_mut().for_each(|child| child.inherit_rules(&own));
@@ -132,7 +132,7 @@ impl Session {
     /// Why a call that was allowed or approved earlier is refused under the current rules.
     pub(super) fn refusal_by_current_rules(&self, at: JobRef) -> Option<Verdict> {
         let call = self.scheduler.call(at);
-        let tool = call.tool.as_deref().filter(|_| self.rules.told().is_some())?;
+        let tool = call.tool.as_deref().filter(|_| self.rules.changed().is_some())?;
         // The tool's definition may have changed.
         let tool = self.memory.context.tool(&tool.name).map_or(tool, AsRef::as_ref);
         Some(self.verdict_on(at, call, tool)).filter(|verdict| verdict.ruling() == Ruling::Refuse)

@@ -163,8 +163,10 @@ pub struct Settings {
     /// Whether a call that meets the limit of calls while the turn rests is skipped. Older sessions replay without it.
     #[serde(default)]
     pub guards_limits: bool,
-    /// Whether pause, stop and changed tools hold for delegates, delegates share the past and the limits of their session,
-    /// and calls that had to wait, or are repeated, are judged by the rules of that time. Older sessions replay without it.
+    /// Older sessions replay without it. Whether
+    /// - pause, stop and changed tools hold for delegates,
+    /// - delegates share the past and the limits of their session,
+    /// - calls that had to wait, or are repeated, are judged by the rules of that time.
     #[serde(default)]
     pub guards_delegates: bool,
     /// Whether the model's claim that the user agreed never counts for payments (ASK-6). Older sessions replay without it.

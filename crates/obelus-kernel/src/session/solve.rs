@@ -149,14 +149,10 @@ impl Session {
                 true => Some(shown.clone()),
                 false => provenance.of(call, place),
             };
-            let outline = || {
-                let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
-                Value::Object(params.collect())
-            };
             // Each call is judged again when it runs, with its values and the session's past.
             let verdict = self.gate().judge(&Proposal {
                 grounding: provenance.grounding.as_ref(),
-                ..Proposal::new(call, tool, &outline, &origins, shown)
+                ..Proposal::new(call, tool, &|| call.outline(), &origins, shown)
             });
             !verdict.is_allowed()
         };

@@ -68,7 +68,7 @@ pub(super) struct TranscriptRecord {
     history: History,
     /// The origins of everything in it, and in the ended calls.
     history_origins: Origins,
-    /// How many elements at the end of a list of the state, or at the beginning of the goals, the history tells.
+    /// Per list of the state: how many elements the history already shows (the last ones; for goals the first).
     told: BTreeMap<String, usize>,
 }
 

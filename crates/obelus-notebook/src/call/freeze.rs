@@ -125,7 +125,7 @@ pub fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<
     let asides = call.asides.iter().flat_map(|asides| asides.iter());
     fields.extend(asides.map(|(name, value)| (name.clone(), value.clone())));
     for chosen in ["_delegate", "_activity"] {
-        if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
+        if let Some(name) = call.meta_field(chosen).filter(|name| !name.is_null()) {
             fields.insert(chosen.to_owned(), name.clone());
         }
     }
@@ -133,7 +133,7 @@ pub fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<
     let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
     if let Some(path) = own_path {
         // The proposal's own text is cheaper than formatting the path again.
-        let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
+        let said = call.meta_field("_outputPath").filter(|said| said.is_string()).cloned();
         fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
     }
     if call.output_method != Method::Set && !call.keeps_by_default {

@@ -35,7 +35,7 @@ impl Memory {
             return fail("too_many", text);
         }
         let origins = author.made_of.clone().joined(author.own);
-        let tool = call.tool.as_ref().filter(|_| author.mints);
+        let tool = call.tool.as_ref().filter(|_| author.is_tool_output);
         let parts = tool.and_then(|tool| tool.parts_of_result(author.made_of));
         let is_vouched_for = match tool {
             Some(tool) => tool.origins_of_part(&field, author.made_of).is_trusted(),

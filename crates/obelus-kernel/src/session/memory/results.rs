@@ -30,14 +30,14 @@ pub(in crate::session) struct Author<'a> {
     /// The origin of the executor's own output.
     pub(in crate::session) own: &'a Origins,
     /// Whether the tool itself produced it and so creates ids; not its error, the model or a delegate.
-    pub(in crate::session) mints: bool,
+    pub(in crate::session) is_tool_output: bool,
 }
 
 #[cfg(test)]
 impl<'a> Author<'a> {
     /// A tool's own result that was made of nothing.
     pub(super) fn of_test(call: &'a Arc<Call>) -> Self {
-        Self { call, instance: None, edited: None, made_of: Origins::NONE, own: Origins::NONE, mints: true }
+        Self { call, instance: None, edited: None, made_of: Origins::NONE, own: Origins::NONE, is_tool_output: true }
     }
 }
 
@@ -88,11 +88,11 @@ impl Memory {
 
     /// Appends the output of a call, all or nothing.
     fn append_output(&mut self, author: &Author<'_>, writes: Writes) -> Result<(), Fault> {
-        let Author { call, instance, edited, made_of, own, mints } = *author;
+        let Author { call, instance, edited, made_of, own, is_tool_output } = *author;
         let raw = edited.map_or_else(|| with_instance(&call.raw, instance), Arc::clone);
         let date = self.date();
         let method = call.output_method;
-        let parts = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.parts_of_result(made_of));
+        let parts = call.tool.as_ref().filter(|_| is_tool_output).and_then(|tool| tool.parts_of_result(made_of));
         let origins = made_of.clone().joined(own);
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
@@ -103,10 +103,11 @@ impl Memory {
         // The last write, usually the only one, takes the shared parts without a copy.
         let carried = std::iter::repeat_n((raw, date, origins, parts), writes.len());
         for ((path, value), (raw, date, origins, parts)) in writes.into_iter().zip(carried) {
-            if mints && call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) {
+            if is_tool_output && call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) {
                 digests.extend(DigestPlace::of(&path, instance, &value));
             }
-            let issued = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.origin_if_all_issued(&value));
+            let issued =
+                call.tool.as_ref().filter(|_| is_tool_output).and_then(|tool| tool.origin_if_all_issued(&value));
             let mut data = Box::new(Data::result(raw, path, Some(date), value));
             data.instance = instance.map(str::to_owned);
             data.method = Some(method);
@@ -292,8 +293,14 @@ mod tests {
         let (call, faults) = Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context);
         assert!(faults.is_empty(), "{faults:?}");
         let (made_of, own) = (Origins::of(Origin::User), Origins::of(Origin::Author));
-        let author =
-            Author { call: &Arc::new(call), instance: None, edited: None, made_of: &made_of, own: &own, mints: true };
+        let author = Author {
+            call: &Arc::new(call),
+            instance: None,
+            edited: None,
+            made_of: &made_of,
+            own: &own,
+            is_tool_output: true,
+        };
         write(memory, &author)
     }
 

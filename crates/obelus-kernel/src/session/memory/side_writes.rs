@@ -87,7 +87,7 @@ mod tests {
         let mut memory = Memory::new(Context::from_value(context).unwrap());
         let frozen = Arc::new(json!({"_tool": "t", "q": 1}));
         let call = Arc::new(Call::read(&frozen, &memory.context).0);
-        let author = Author { mints: false, ..Author::of_test(&call) };
+        let author = Author { is_tool_output: false, ..Author::of_test(&call) };
         let (written, failed) = memory.write_side_writes(&author, &frozen, &json!({"id": 7}));
         assert_eq!(
             written.iter().map(ToString::to_string).collect::<Vec<_>>(),

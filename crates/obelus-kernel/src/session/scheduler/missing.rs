@@ -32,7 +32,13 @@ impl ActiveStep {
             return Some(ReportError::new(NO_ROWS, "no rows, nothing to do"));
         }
         let is_unknown = self.graph.edges_by(job, path).iter().any(|edge| self.jobs[edge.from].is_result_unknown);
-        let code = if is_unknown { NO_RESULT } else { [NOT_CHOSEN, NO_VALUE][usize::from(is_chosen)] };
+        let code = if is_unknown {
+            NO_RESULT
+        } else if is_chosen {
+            NO_VALUE
+        } else {
+            NOT_CHOSEN
+        };
         let message = format!("{path} has no value{}", self.failed_writers(job, path));
         let lacks = Some(Lack::Value(path.to_string()));
         Some(ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(code, message) })
