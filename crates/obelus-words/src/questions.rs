@@ -22,6 +22,7 @@ phrases! {
         result_to: "результат запишется в", "the result goes to";
         is_shown: "увидит", "is shown";
         carried_out_by: "выполнит", "is carried out by";
+        tool: "инструмент", "tool";
         hash: "хеш вызова", "hash of the call";
         in_your_words: "названо вами", "named by you";
         in_result: "из проверенного ответа «{}»", "from what “{}” returned, which is trusted";

@@ -83,8 +83,8 @@ fn definition(spec: &Spec, name: &str, tool: &Value) -> Result<Value, String> {
         // The session would resolve it as a reference and send the value.
         return Err("its `inputSchema` has a text that begins with †".to_owned());
     }
-    let mut schema: Map<String, Value> =
-        theirs.iter().filter(|(key, _)| !is_ours(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut schema = theirs.clone();
+    remove_ours(&mut schema);
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let required = theirs.get("required").and_then(Value::as_array);
         let is_required = |key: &str| required.is_some_and(|names| names.iter().any(|name| name == key));
@@ -111,6 +111,25 @@ fn definition(spec: &Spec, name: &str, tool: &Value) -> Result<Value, String> {
 /// Names that only our own definitions may use.
 fn is_ours(key: &str) -> bool {
     key.starts_with('_') || key.starts_with("x-")
+}
+
+/// Removes our annotations from a schema, at every depth: they would be read as those of the agent's author. Names of
+/// parameters and values stay.
+fn remove_ours(schema: &mut Map<String, Value>) {
+    const SCHEMAS_BY_NAME: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+    const VALUES: [&str; 4] = ["enum", "const", "default", "examples"];
+    schema.retain(|key, _| !is_ours(key));
+    for (key, inner) in schema.iter_mut().filter(|(key, _)| !VALUES.contains(&key.as_str())) {
+        let by_name = SCHEMAS_BY_NAME.contains(&key.as_str());
+        match inner {
+            Value::Object(named) if by_name => {
+                named.values_mut().filter_map(Value::as_object_mut).for_each(remove_ours);
+            }
+            Value::Object(inner) => remove_ours(inner),
+            Value::Array(all) => all.iter_mut().filter_map(Value::as_object_mut).for_each(remove_ours),
+            _ => {}
+        }
+    }
 }
 
 fn has_reference(value: &Value) -> bool {
@@ -194,6 +213,18 @@ mod tests {
         let schema = &ServerTools::read(&said, vec![tool]).tools["wipe"];
         let tool = Tool::parse("s.wipe", schema).unwrap();
         assert_eq!((tool.effect.name(), tool.trusted), ("read", true));
+    }
+
+    #[test]
+    fn annotations_of_a_server_are_removed_at_every_depth() {
+        let tool = json!({"name": "wipe", "inputSchema": {"type": "object", "properties": {
+            "what": {"x-title": "city", "anyOf": [{"x-title": "city"}, {"enum": [{"x-a": 1}]}]},
+            "rows": {"items": {"properties": {"x-id": {"x-title": "day"}}}}},
+            "$defs": {"x-a": {"x-labels": {}}}}});
+        let schema = &ServerTools::read(&spec(json!({})), vec![tool]).tools["wipe"];
+        let properties = json!({"what": {"anyOf": [{}, {"enum": [{"x-a": 1}]}]},
+            "rows": {"items": {"properties": {"x-id": {}}}}});
+        assert_eq!(*schema, json!({"type": "object", "properties": properties, "$defs": {"x-a": {}}}));
     }
 
     #[test]

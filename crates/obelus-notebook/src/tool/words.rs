@@ -33,7 +33,11 @@ impl Tool {
     }
 
     /// The tool's name wherever a person reads it: `x-title`, `title`, the first sentence of its description, or its name.
+    /// Only the author's `x-title` may stand for the name of a tool with unchecked texts (POL-8).
     pub fn shown_title(&self, language: Option<&str>) -> String {
+        if self.words_of().is_some() {
+            return self.title(language).unwrap_or(&self.name).to_owned();
+        }
         let own = self.title(language).or_else(|| self.schema.get("title")?.as_str());
         let described = || self.schema.get("description")?.as_str().map(first_sentence);
         let title = own.filter(|title| !title.trim().is_empty()).or_else(described);
@@ -185,6 +189,14 @@ mod tests {
         assert_eq!(tool.title(None), Some("Name"));
         assert_eq!(tool.label("rows[3].PRICE", Some("ru")), Some("Preis"));
         assert_eq!(tool.label("rows", None), None);
+    }
+
+    #[test]
+    fn an_unchecked_description_does_not_name_its_tool() {
+        let mut schema = json!({"title": "Weather", "description": "Shows the weather", "x-words-of": "w"});
+        assert_eq!(Tool::parse("w.wipe", &schema).unwrap().shown_title(None), "w.wipe");
+        schema["x-title"] = json!("Wipe");
+        assert_eq!(Tool::parse("w.wipe", &schema).unwrap().shown_title(None), "Wipe");
     }
 
     #[test]

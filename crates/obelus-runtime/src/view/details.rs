@@ -18,7 +18,7 @@ impl QuestionViewBuilder<'_> {
     }
 
     /// The details of a call: its executor, the path of its result, other meta-properties, what was found in the
-    /// user's messages, and the hash that a decision is bound to.
+    /// user's messages, its tool, and the hash that a decision is bound to.
     pub(super) fn details(&self, asked: &AskedCall, tool: &str) -> Vec<RowView> {
         let words = &self.language.words().questions;
         let mut rows: Vec<RowView> = self.executor(asked).into_iter().chain(self.result_place(asked)).collect();
@@ -27,6 +27,7 @@ impl QuestionViewBuilder<'_> {
         let others = fields.filter(|(name, value)| is_other(name, value));
         rows.extend(others.map(|(name, value)| Self::detail(&visible(name), quoted_value(value))));
         rows.extend(asked.grounded.iter().map(|one| self.grounded(&one.to_json(), tool)));
+        rows.push(Self::detail(words.tool, visible(tool)));
         if !asked.hash.is_empty() {
             rows.push(Self::detail(words.hash, asked.hash.clone()));
         }

@@ -1,7 +1,8 @@
 //! Titles of tools and parameters for people, from the agent's files.
 //!
 //! A tool and any parameter in its schema may have `x-title`, a text or an object with a text for each language. A tool
-//! may also name its parameters by path in `x-labels`. Otherwise `title`, `description` or the name is used.
+//! may also name its parameters by path in `x-labels`. Otherwise `title`, `description` or the name is used. A server's
+//! unchecked texts are not used (POL-8): people must see which tool runs, with which parameters.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -107,8 +108,11 @@ impl Titles {
         labelled.or_else(|| self.titled_param(tool, place))
     }
 
-    /// The title in the parameter's schema.
+    /// The title in the parameter's schema, unless a server wrote it and nobody has checked it.
     fn titled_param(&self, tool: &str, place: &str) -> Option<String> {
+        if self.tools.get(tool)?.words_of().is_some() {
+            return None;
+        }
         titled(self.schema_of(tool, place)?, self.code)
     }
 

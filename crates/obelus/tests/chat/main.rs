@@ -162,7 +162,7 @@ fn question_mark_unfolds_the_details() {
         .types("amount 500")
         .types(ENTER)
         .sees("Esc позже")
-        .sees("ещё 3 подробности")
+        .sees("ещё 4 подробности")
         .sees("подробности   Esc позже");
     assert!(!person.screen().contains("†state.one"), "{}", person.screen());
     person.types("?").sees("слова агента: \"as you said\\u{1b}[2J\"").sees("результат запишется в †state.one");
