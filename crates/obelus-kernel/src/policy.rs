@@ -44,4 +44,5 @@ pub(crate) use provenance::{Provenance, is_unchanged_from_one_result};
 pub use reason::Reason;
 pub use rules::{Examples, Policy, PolicyRule};
 pub use simulate::simulate;
+pub(crate) use why::WhyBuilder;
 pub use why::{CallParam, ValueWrite, Why, Writer, why};

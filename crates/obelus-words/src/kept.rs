@@ -32,6 +32,12 @@ phrases! {
         paths_begin_elsewhere:
             "относительные пути в плане отсчитываются от его папки, а в сессии — от {}: сохраните план туда (--out {}) или замените пути",
             "relative paths in the plan begin at its own folder, and in the session at {}: save the plan there (--out {}), or change the paths";
+        order_is_lost:
+            "такой план сделал бы другое: вызов {} («{}») читал {}, а вызов {} («{}») пишет туда же позже, и в плане читатель ждал бы его. Составьте план вручную или выгрузите часть сессии: obelus sessions fork",
+            "the plan would do something else: call {} ({}) read {}, and call {} ({}) writes there too, so that in a plan the reader would wait for it. Write the plan by hand, or export a part of the session: obelus sessions fork";
+        has_new_path:
+            "{} пишется снова: у позднего результата в плане свой путь, {}",
+            "{} is written again: in the plan, the later result has a path of its own, {}";
         needs_servers:
             "у плана нет своих серверов MCP: назовите их так: obelus plan run --mcp FILE",
             "the plan has no MCP servers of its own: name them with plan run --mcp FILE";
@@ -90,6 +96,7 @@ phrases! {
         for_the_user: "агент со слов пользователя", "the agent, for the user";
         state_file: "файл состояния", "the state's file";
         import_of: "импорт {}", "the import of {}";
+        fork_of: "копия «{}» после записи {}", "the fork of `{}` at {}";
     }
 }
 
@@ -150,6 +157,7 @@ phrases! {
         asking: "спрашиваю модель", "asking the model";
         lapses: "ждёт до {}", "lapses at {}";
         needs_decision: "нужно решение", "needs a decision";
+        stdout_failed: "ответ не удалось вывести: {}", "the answer could not be written: {}";
         in_shadow:
             "Режим shadow ничего не выполняет. Чтобы выполнять, добавьте --mode full.",
             "The mode shadow executes nothing. To carry it out, add --mode full.";
@@ -182,7 +190,7 @@ phrases! {
             "No key and no network needed: the model follows rules. Try:";
         yes: "да", "yes";
         no_because: "нет: {}", "no: {}";
-        by_the_tour: "  (за вас отвечает показ)", "  (the tour answers for you)";
+        by_the_tour: "  (за вас отвечает демонстрация)", "  (the tour answers for you)";
         cut_short: "прервано на этом месте", "broken off here";
     }
 }
@@ -205,6 +213,12 @@ phrases! {
         has_questions:
             "сессия «{}» ждёт ответа ({}): ответьте или удалите её вместе с вопросом, добавив --yes",
             "the session `{}` waits for an answer ({}): answer it, or add --yes to remove it with its question";
+        done_after_fork:
+            "«{}» после записи {} сделала и это: {}. Если «{}» продолжит работу оттуда, это может быть сделано ещё раз",
+            "`{}` has, after record {}, also done: {}. If `{}` goes on from there, this may be done again";
+        export_differs:
+            "{}: файл изменён или повреждён: {}. Ничего не загружено; выгрузите сессию ещё раз",
+            "{}: the file was changed or damaged: {}. Nothing was imported; export the session again";
         forked: "«{}» начинается там, где «{}» была после записи {}", "`{}` begins where `{}` was after record {}";
         forked_paused:
             "«{}» начинается там, где «{}» была после записи {}, в работе, и стоит на паузе: посмотреть: obelus sessions show {}; продолжить: obelus sessions resume {}",
@@ -267,9 +281,12 @@ phrases! {
         folder_exists:
             "{}: такая папка уже есть и не изменена; выберите другое имя",
             "{} exists already and was not changed; choose another name";
+        copy_exists:
+            "{}: такая папка уже есть и не изменена; назовите копию иначе: --as ИМЯ",
+            "{} exists already and was not changed; give the copy another name: --as NAME";
         bad_agent_name:
             "«{}» не годится как имя агента: нужны латинские буквы, цифры, `-` и `_`, от 1 до 64",
-            "`{}` is not a valid name of an agent: use 1 to 64 letters, digits, `-` and `_`";
+            "`{}` is not a valid name of an agent: use 1 to 64 Latin letters, digits, `-` and `_`";
         made_agent:
             "Проверить: obelus agents check {}\nПоговорить: obelus chat --agent {}",
             "Check it: obelus agents check {}\nTalk to it: obelus chat --agent {}";

@@ -142,7 +142,7 @@ pub(super) fn read_of<'e>(context: &Context, expr: &'e Expr, instance: Option<&s
     }
 }
 
-pub(super) struct WhyBuilder<'a> {
+pub(crate) struct WhyBuilder<'a> {
     context: &'a Context,
     instance: Option<&'a str>,
     grounding: Option<Grounding<'a>>,
@@ -152,7 +152,7 @@ pub(super) struct WhyBuilder<'a> {
 
 impl<'a> WhyBuilder<'a> {
     /// Lists only writes.
-    pub(super) fn of_writes(context: &'a Context, instance: Option<&'a str>) -> Self {
+    pub(crate) fn of_writes(context: &'a Context, instance: Option<&'a str>) -> Self {
         Self { context, instance, grounding: None, traced: BTreeSet::new() }
     }
 
@@ -250,7 +250,7 @@ impl<'a> WhyBuilder<'a> {
     }
 
     /// The provenance of each reference in a parameter, in memory before the call's result.
-    fn behind(&mut self, value: &Value, before: usize) -> Vec<Why> {
+    pub(crate) fn behind(&mut self, value: &Value, before: usize) -> Vec<Why> {
         let Ok(template) = Template::parse(value) else { return Vec::new() };
         let mut paths = Vec::new();
         template.exprs(&mut |expr| expr.each_ref(&mut |path| paths.push(path.clone())));

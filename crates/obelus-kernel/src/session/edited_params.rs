@@ -9,7 +9,7 @@ use super::grounds::each_text;
 use super::inbox::{About, QuestionStatus};
 use crate::expr::Expr;
 use crate::message::Message;
-use crate::policy::{CallParam, ValueWrite};
+use crate::policy::{CallParam, ValueWrite, WhyBuilder};
 
 impl Session {
     /// Marks the parameters of a write that a person changed. `call` is the call that wrote it.
@@ -32,7 +32,17 @@ impl Session {
         // Of several proposals, the one with the most values of the call; of those, the latest.
         let Some(proposal) = proposals.max_by_key(|proposal| kept(proposal)) else { return };
         let edited: Vec<bool> = write.params.iter().map(|given| self.is_edited(given, proposal)).collect();
-        write.params.iter_mut().zip(edited).for_each(|(given, is_edited)| given.is_edited = is_edited);
+        for (given, is_edited) in write.params.iter_mut().zip(edited) {
+            given.is_edited = is_edited;
+            // The call that ran has the values of its references; the proposal has the references.
+            if let Some(value) = proposal.get(&given.name).filter(|_| !is_edited && given.from.is_empty()) {
+                given.from = WhyBuilder::of_writes(&self.memory.context, None).behind(value, write.message);
+                if !given.from.is_empty() {
+                    given.value = value.clone();
+                    given.grounded.clear();
+                }
+            }
+        }
     }
 
     fn is_edited(&self, given: &CallParam, proposal: &Value) -> bool {

@@ -7,7 +7,7 @@
 //! | `inspect`, `event_texts` | list, show, log, inbox; events as text |
 //! | `interrupted` | how to continue a session whose process has ended |
 //! | `transfer` | export, import, fork, back |
-//! | `as_plan`, `plan_inputs` | export as a plan, whose inputs are the user's literals |
+//! | `as_plan`, `plan_inputs`, `plan_paths` | export as a plan, whose inputs are the user's literals |
 //! | `consents` | standing consents: list, give, revoke |
 //! | `lifecycle` | pause, resume, prune |
 //! | `nearest` | the nearest right name |
@@ -20,6 +20,7 @@ pub(super) mod interrupted;
 mod lifecycle;
 pub(super) mod nearest;
 mod plan_inputs;
+mod plan_paths;
 pub(super) mod transfer;
 
 use anyhow::{Result, anyhow, bail};

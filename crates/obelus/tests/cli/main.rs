@@ -11,6 +11,7 @@ mod disk;
 mod eval;
 mod events;
 mod examples;
+mod exported_plans;
 mod help;
 mod hints;
 mod json;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use obelus_kernel::CallFields as _;
-use obelus_kernel::session::{CallId, Outcome, Session};
+use obelus_kernel::session::{CallId, Decision, Outcome, QuestionId, Session};
 use obelus_kernel::{Context, Message, Role, plan};
 use obelus_runtime::{EventBody, Request, SessionEvent, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Map, Value, json};
@@ -15,6 +15,7 @@ use super::super::host::viewer;
 use super::super::run::is_proposal_of;
 use super::inspect;
 use super::plan_inputs::Inputs;
+use super::plan_paths::{DoneCall, NewPaths, keep_references, separate};
 use super::transfer::write_new;
 use crate::language::{fill, words_of_session};
 use crate::output::{self, Exit, visible};
@@ -29,17 +30,27 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
     let spec = host.spec(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
     let session = inspect::read(store, id, None)?;
     let words = &words_of_session(&session).kept;
-    let calls = done_calls(&session, &host.history(id)?);
-    if calls.is_empty() {
+    let context = session.context();
+    let mut done = done_calls(context, &host.history(id)?, |record| Ok(host.view(id, Some(record))?))?;
+    if done.is_empty() {
         bail!("{}", fill(words.no_calls_done, &[id]));
     }
-    let mut inputs = Inputs::of(session.context());
-    let calls: Vec<Value> = calls.iter().map(|call| inputs.lift_call(call, session.context())).collect();
-    let document = document(&spec, inputs, calls)?;
+    let new_paths = separate(&mut done, context).map_err(|found| {
+        let (reader, writer) = (found.reader.to_string(), found.writer.to_string());
+        let tool = |call: usize| done[call].call.tool().unwrap_or_default().to_owned();
+        let named = [tool(found.reader), tool(found.writer), found.path].map(|text| visible(&text));
+        anyhow!("{}", fill(words.order_is_lost, &[&reader, &named[0], &named[2], &writer, &named[1]]))
+    })?;
+    let mut inputs = Inputs::of(context);
+    let calls: Vec<Value> = done.iter().map(|done| inputs.lift_call(&done.call, context)).collect();
+    let document = document(&spec, inputs, calls, &new_paths)?;
     let text = serde_json::to_string_pretty(&document)? + "\n";
     write_new(to, &text)?;
     for trouble in troubles(&text)? {
         output::warning(&visible(&trouble));
+    }
+    for (name, path) in &new_paths.renamed {
+        output::note(&visible(&fill(words.has_new_path, &[path, name])));
     }
     let begins = |folder: &Path| std::path::absolute(folder).unwrap_or_default();
     let folder = to.and_then(Path::parent).unwrap_or(Path::new(""));
@@ -55,63 +66,128 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
     Ok(Exit::Done)
 }
 
+/// A call that succeeded, as the journal has it.
+struct EndedCall {
+    /// The call, with its values.
+    ran: Arc<Value>,
+    /// Its step and index, and the record with which it began.
+    began: Option<((u32, u32), u64)>,
+    /// Whether a person said that it happened, and not with what result.
+    is_result_unknown: bool,
+}
+
 /// The completed calls, in the order in which they ended, with their references. Calls whose results are not stored
-/// come last.
-fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
-    let context = session.context();
-    let mut done: Vec<Value> = Vec::new();
+/// come last. `view` returns the session after a record.
+fn done_calls(
+    context: &Context,
+    history: &[Arc<SessionEvent>],
+    view: impl Fn(u64) -> Result<Session>,
+) -> Result<Vec<DoneCall>> {
+    let mut ended = ended_calls(history);
+    let mut done: Vec<DoneCall> = Vec::new();
     // One call may write several messages: to several paths, or for several instances.
     let mut places: BTreeMap<String, BTreeSet<(String, Option<String>)>> = BTreeMap::new();
-    for message in context.messages() {
+    for (at, message) in context.messages().iter().enumerate() {
         let Message::Data(data) = message else { continue };
-        let Some((call, path, _)) = data.as_result() else { continue };
-        let Some(tool) = call.tool().and_then(|tool| context.tool(tool)) else { continue };
+        let Some((kept, path, _)) = data.as_result() else { continue };
+        let Some(tool) = kept.tool().and_then(|tool| context.tool(tool)) else { continue };
         // A tool that declares its path declares also how results are written there.
         let by_default = tool.meta("_outputPath").is_none().then(|| path.to_string());
-        let call = as_planned(call, by_default.as_deref());
+        let mut call = as_planned(kept, by_default.as_deref());
         let places = places.entry(call.to_string()).or_default();
         let place = (path.to_string(), data.instance.clone());
         if places.contains(&place) {
             // The same call again.
             places.clear();
         }
+        let is_same = |ended: &EndedCall| {
+            !ended.is_result_unknown && kept["_tool"] == ended.ran["_tool"] && is_proposal_of(kept, &ended.ran)
+        };
+        let is_new_instance = places.iter().all(|(_, instance)| *instance != data.instance);
+        let ran = ended.iter().position(is_same).filter(|_| is_new_instance).map(|found| ended.remove(found));
         if places.is_empty() {
-            done.push(call);
+            if let Some((place, record)) = ran.as_ref().and_then(|ran| ran.began).filter(|_| is_edited(context, kept)) {
+                let graph = view(record)?.plan_graph(usize::MAX);
+                let proposed = graph.calls.iter().find(|planned| planned.report.place == place);
+                proposed.inspect(|planned| keep_references(&mut call, &planned.proposed, &context.messages()[..at]));
+            }
+            done.push(DoneCall { call, at, ran: ran.map(|ended| ended.ran), instance: data.instance.clone() });
         }
         places.insert(place);
     }
-    done.extend(unkept_calls(context, history));
-    done
+    done.extend(unkept_calls(context, ended));
+    Ok(done)
 }
 
-/// Completed calls whose results are not stored, with the references of their plan.
-fn unkept_calls(context: &Context, history: &[Arc<SessionEvent>]) -> Vec<Value> {
-    let mut begun: BTreeMap<CallId, &Value> = BTreeMap::new();
-    let mut unkept = Vec::new();
+/// Whether a person changed a call: the plan has it in another form.
+fn is_edited(context: &Context, kept: &Value) -> bool {
+    !context.messages().iter().any(|message| match message {
+        Message::Plan(plan) => plan.calls.iter().any(|proposed| **proposed == *kept),
+        _ => false,
+    })
+}
+
+/// The calls of the session that succeeded, in the order in which they ended.
+fn ended_calls(history: &[Arc<SessionEvent>]) -> Vec<EndedCall> {
+    let mut begun: BTreeMap<CallId, EndedCall> = BTreeMap::new();
+    let mut in_doubt: BTreeMap<&QuestionId, Vec<&Arc<Value>>> = BTreeMap::new();
+    let mut ended = Vec::new();
     for event in history {
         match &event.body {
-            // A delegate's calls are part of the call that it carries out.
-            EventBody::CallBegan { id, call, .. } if id.place().is_some() => drop(begun.insert(id.clone(), call)),
+            EventBody::CallBegan { id, call, .. } => {
+                // A delegate's calls are part of the call that it carries out.
+                let Some(place) = id.place() else { continue };
+                let began = Some((place, event.number.record));
+                begun.insert(id.clone(), EndedCall { ran: Arc::clone(call), began, is_result_unknown: false });
+            }
             EventBody::CallEnded { id, outcome: Outcome::Value(_) | Outcome::Messages(_) } => {
-                unkept.extend(begun.remove(id).filter(|call| call.get("_outputPath").is_none()));
+                ended.extend(begun.remove(id));
+            }
+            EventBody::QuestionAsked { question } if question.id.delegate_place().is_none() => {
+                in_doubt.insert(&question.id, question.calls.iter().map(|asked| &asked.call).collect());
+            }
+            EventBody::QuestionDecided { question, decision: Decision::Happened { result: Value::Null }, .. } => {
+                let calls = in_doubt.remove(question).into_iter().flatten();
+                ended.extend(calls.map(|call| EndedCall {
+                    ran: Arc::clone(call),
+                    began: None,
+                    is_result_unknown: true,
+                }));
             }
             _ => {}
         }
     }
+    ended
+}
+
+/// Completed calls whose results are not stored, with the references of their plan.
+fn unkept_calls(context: &Context, ended: Vec<EndedCall>) -> impl Iterator<Item = DoneCall> {
+    let messages = context.messages();
     let is_kept = |call: &Value| {
-        context.messages().iter().any(|message| match message {
+        messages.iter().any(|message| match message {
             Message::Data(data) => data.as_result().is_some_and(|(proposed, ..)| is_same(proposed, call)),
             _ => false,
         })
     };
-    let proposed = |call: &Value| {
-        context.messages().iter().rev().find_map(|message| match message {
-            Message::Plan(plan) => plan.calls.iter().find(|proposed| is_same(proposed, call)),
+    let is_unkept = move |ended: &EndedCall| {
+        ended.is_result_unknown || (ended.ran.get("_outputPath").is_none() && !is_kept(&ended.ran))
+    };
+    let proposed = |ended: &EndedCall| {
+        let is_its = |proposed: &Value| match ended.is_result_unknown {
+            true => proposed["_tool"] == ended.ran["_tool"] && is_proposal_of(proposed, &ended.ran),
+            false => is_same(proposed, &ended.ran),
+        };
+        messages.iter().rev().find_map(|message| match message {
+            Message::Plan(plan) => plan.calls.iter().find(|proposed| is_its(proposed)),
             _ => None,
         })
     };
-    let unkept = unkept.into_iter().filter(|call| !is_kept(call));
-    unkept.map(|call| as_planned(proposed(call).map_or(call, |proposed| proposed), None)).collect()
+    ended.into_iter().filter(is_unkept).map(move |ended| DoneCall {
+        call: as_planned(proposed(&ended).unwrap_or(&ended.ran), None),
+        at: messages.len(),
+        ran: Some(ended.ran),
+        instance: None,
+    })
 }
 
 fn is_same(proposed: &Value, ran: &Value) -> bool {
@@ -133,7 +209,7 @@ fn as_planned(call: &Value, by_default: Option<&str>) -> Value {
 }
 
 /// The request: the session's initial context, its input, and the plan.
-fn document(spec: &SessionSpec, inputs: Inputs, calls: Vec<Value>) -> Result<Value> {
+fn document(spec: &SessionSpec, inputs: Inputs, calls: Vec<Value>, new_paths: &NewPaths) -> Result<Value> {
     let is_kept = |message: &&Message| match message {
         Message::Text(text) => text.role == Role::System,
         Message::Plan(_) => false,
@@ -141,6 +217,7 @@ fn document(spec: &SessionSpec, inputs: Inputs, calls: Vec<Value>) -> Result<Val
         _ => true,
     };
     let mut context: Vec<Value> = spec.context.messages().iter().filter(is_kept).map(Message::to_json).collect();
+    context.iter_mut().for_each(|message| permit(message, new_paths));
     context.extend(inputs.message());
     context.push(json!({"type": "plan", "plan": calls}));
     let bound: Map<String, Value> = spec.activities.iter().flat_map(|lot| lot.bound.clone()).collect();
@@ -154,6 +231,17 @@ fn document(spec: &SessionSpec, inputs: Inputs, calls: Vec<Value>) -> Result<Val
     }
     document["settings"] = json!({"mode": settings["mode"], "policy": settings["policy"]});
     Ok(document)
+}
+
+/// Lets tools that fix their path write to the paths of the plan too.
+fn permit(message: &mut Value, new_paths: &NewPaths) {
+    let Some(tools) = message.get_mut("tool").and_then(Value::as_object_mut) else { return };
+    for (name, paths) in &new_paths.of_tools {
+        let Some(Value::Object(tool)) = tools.get_mut(name) else { continue };
+        tool.shift_remove("_outputPath");
+        let properties = tool.entry("properties").or_insert_with(|| json!({}));
+        properties["_outputPath"] = json!({"enum": paths});
+    }
 }
 
 /// The errors that the plan check finds in the export.
