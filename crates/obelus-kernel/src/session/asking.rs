@@ -180,16 +180,13 @@ impl Session {
 
     fn add_question(&mut self, draft: Draft) -> QuestionNumber {
         let terms = Terms {
+            is_payment: self.settings.guards_payments && draft.calls.iter().any(|asked| self.pays(&asked.call)),
             now: self.memory.now(),
             remind_after: self.settings.remind_after(),
             expire_after: self.settings.question_seconds,
             asked_after: self.memory.context.length(),
         };
-        let is_payment = self.settings.guards_payments && draft.calls.iter().any(|asked| self.pays(&asked.call));
         let number = self.inbox.add(draft, terms);
-        if let Some(question) = self.inbox.get_mut(number) {
-            question.is_payment = is_payment;
-        }
         self.projection.name_confirmations(number, &mut self.inbox, &self.memory.context, &self.settings);
         self.name_values(number);
         number

@@ -98,8 +98,7 @@ impl Session {
     pub(super) fn note_done(&mut self, at: JobRef) {
         let call = self.scheduler.call(at);
         let acts = call.delegate.is_none() && call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read);
-        let effect = if acts { self.effect_of_job(at) } else { None };
-        if let Some(effect) = effect {
+        if acts && let Some(effect) = self.effect_of_job(at) {
             self.inbox.note_done(&effect, self.memory.now());
         }
     }
@@ -111,7 +110,7 @@ impl Session {
             let call = Call::read(&asked.call, asker.context()).0;
             asker.inbox.done_at(&asker.effect_of(&call, &asked.call))
         };
-        question.calls.iter().map(|asked| asker.inbox.has_done().then(|| done_at(asked)).flatten()).collect()
+        question.calls.iter().map(done_at).collect()
     }
 
     /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was not

@@ -393,7 +393,8 @@ mod tests {
     use super::*;
 
     const JOB: JobRef = JobRef { step: 0, job: 0 };
-    const TERMS: Terms = Terms { now: Time(0), remind_after: Some(5), expire_after: 10, asked_after: 0 };
+    const TERMS: Terms =
+        Terms { is_payment: false, now: Time(0), remind_after: Some(5), expire_after: 10, asked_after: 0 };
 
     fn asked(inbox: &mut Inbox, hashes: &[&str]) -> QuestionNumber {
         let call = |hash: &&str| AskedCall::new(Arc::new(json!({"_tool": "t"})), (*hash).to_owned(), vec![JOB]);

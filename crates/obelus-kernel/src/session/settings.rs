@@ -138,42 +138,40 @@ pub struct Settings {
     pub later_activities: BTreeSet<String>,
     /// Whether state is kept from turn to turn, whatever the request's context says.
     pub persistent: bool,
-    /// Whether rows of a list become instances for calls of the same step. Older sessions replay without it.
+    // Settings of new sessions ([`Settings::OF_NEW_SESSIONS`]): older sessions replay without them (DUR-12).
+    /// Whether rows of a list become instances for calls of the same step.
     #[serde(default)]
     pub expands_rows: bool,
-    /// Whether names are guarded: an instance with an untrusted name gets a number, and parameters get the spelling
-    /// of their tool's schema. Older sessions replay without it.
+    /// Whether names are guarded: an instance with an untrusted name gets a number, and parameters get the spelling of
+    /// their tool's schema.
     #[serde(default)]
     pub guards_names: bool,
-    /// Whether instances are processed in order of arrival, not by name. Older sessions continue without it.
+    /// Whether instances are processed in order of arrival, not by name.
     #[serde(default)]
     pub orders_rows: bool,
-    /// Whether the text about a denied, refused or skipped call counts as ours, because its tool never ran. Older
-    /// sessions replay without it.
+    /// Whether the text about a denied, refused or skipped call counts as ours, because its tool never ran.
     #[serde(default)]
     pub denials_are_trusted: bool,
     /// Whether an effect whose result cannot be kept counts as happened, so that a repetition needs a person, and
-    /// people's answers are held against the tool. Older sessions replay without it.
+    /// people's answers are held against the tool.
     #[serde(default)]
     pub guards_effects: bool,
-    /// Whether calls that were denied with a plan, or left out of it, need a person later, and an edited plan is decided
-    /// before the model is asked. Older sessions replay without it.
+    /// Whether calls that were denied with a plan, or left out of it, need a person later, and an edited plan is
+    /// decided before the model is asked.
     #[serde(default)]
     pub guards_plans: bool,
-    /// Whether a call that meets the limit of calls while the turn rests is skipped. Older sessions replay without it.
+    /// Whether a call that meets the limit of calls while the turn rests is skipped.
     #[serde(default)]
     pub guards_limits: bool,
-    /// Older sessions replay without it. Whether
-    /// - pause, stop and changed tools hold for delegates,
-    /// - delegates share the past and the limits of their session,
-    /// - calls that had to wait, or are repeated, are judged by the rules of that time.
+    /// Whether pause, stop and changed tools hold for delegates, delegates share the past and the limits of their
+    /// session, and calls that had to wait, or are repeated, are judged again.
     #[serde(default)]
     pub guards_delegates: bool,
-    /// Whether the model's claim that the user agreed never counts for payments (ASK-6). Older sessions replay without it.
+    /// Whether the model's claim that the user agreed never counts for payments (ASK-6).
     #[serde(default)]
     pub guards_payments: bool,
-    /// Whether a call that is in doubt elsewhere in the session waits for that answer, and joined calls are told as a person
-    /// edited them. Older sessions replay without it.
+    /// Whether a call that is in doubt elsewhere in the session waits for that answer, and joined calls are told as a
+    /// person edited them.
     #[serde(default)]
     pub guards_repetitions: bool,
 }

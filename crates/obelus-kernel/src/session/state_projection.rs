@@ -250,7 +250,8 @@ mod tests {
     use super::super::settings::ManagedFields;
     use super::*;
 
-    const TERMS: Terms = Terms { now: Time(1_000), remind_after: None, expire_after: 10, asked_after: 0 };
+    const TERMS: Terms =
+        Terms { is_payment: false, now: Time(1_000), remind_after: None, expire_after: 10, asked_after: 0 };
 
     fn context() -> Context {
         let entity = json!({"name": "deal", "id": "id"});

@@ -82,22 +82,15 @@ impl Inbox {
     pub(in crate::session) fn note_done(&mut self, effect: &str, at: Time) {
         let done = &mut self.past_mut().done;
         done.insert(effect.into(), at);
-        if done.len() > MOST_DONE
-            && let Some((oldest, _)) = done.iter().min_by_key(|(_, at)| **at)
-        {
-            let oldest = Arc::clone(oldest);
-            done.remove(&oldest);
+        if done.len() > MOST_DONE {
+            let oldest = done.iter().min_by_key(|(_, at)| **at).map(|(effect, _)| Arc::clone(effect));
+            oldest.and_then(|effect| done.remove(&effect));
         }
     }
 
     /// When an effect was last done, if it is remembered.
     pub(in crate::session) fn done_at(&self, effect: &str) -> Option<Time> {
         self.past.done.get(effect).copied()
-    }
-
-    /// Whether any effect was done.
-    pub(in crate::session) fn has_done(&self) -> bool {
-        !self.past.done.is_empty()
     }
 
     /// Records for other sessions of the same past that a call of this one was denied.

@@ -148,9 +148,10 @@ impl Draft {
     }
 }
 
-/// The time and deadlines of a question.
+/// The time and deadlines of a question, and whether it is about a payment.
 #[derive(Clone, Copy)]
 pub(in crate::session) struct Terms {
+    pub(in crate::session) is_payment: bool,
     pub(in crate::session) now: Time,
     /// Seconds until the reminder.
     pub(in crate::session) remind_after: Option<u64>,
@@ -184,7 +185,7 @@ impl Question {
             manner,
             before_reading,
             asked_after: terms.asked_after,
-            is_payment: false,
+            is_payment: terms.is_payment,
         }
     }
 }
