@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use obelus_runtime::Secret;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{NoProxy, Proxy, Url};
+use reqwest::{Proxy, Url};
 
 use super::failure::{Code, ModelFailure};
 use super::options::OpenAiOptions;
