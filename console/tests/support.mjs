@@ -30,17 +30,12 @@ function browserPath() {
   return found;
 }
 
-/** The first line of a program's stdout, and the match of `pattern` in its stderr. */
-export function started(child, pattern) {
+/** The first line of a program's stdout. */
+export function started(child) {
   return new Promise((done, fail) => {
-    let first;
-    let link;
-    const check = () => first && (link || !pattern) && done({ first, link });
-    readline.createInterface({ input: child.stdout }).on('line', (line) => ((first ??= line.trim()), check()));
+    readline.createInterface({ input: child.stdout }).on('line', (line) => done({ first: line.trim() }));
     readline.createInterface({ input: child.stderr }).on('line', (line) => {
       if (process.env.OBELUS_VERBOSE) console.error(line);
-      link ??= pattern ? pattern.exec(line)?.[0] : undefined;
-      check();
     });
     child.on('exit', (code) => fail(new Error(`it ended with ${code} before it was ready`)));
   });
@@ -85,10 +80,10 @@ export class World {
     const args = ['serve', '--lang', this.lang, '--store', this.store, '--agents', path.join(this.folder, 'agents')];
     const env = { ...process.env, BITRIX_WEBHOOK_URL: this.portal, ...this.env };
     this.server = spawn(program, [...args, ...this.args, '--listen', this.listen], { env, stdio: 'pipe', cwd: this.folder });
-    const { first, link } = await started(this.server, /http:\/\/\S+#code=[\w-]+/);
-    this.address = first;
-    this.link = link;
+    this.address = (await started(this.server)).first;
     this.token = fs.readFileSync(path.join(this.store, 'token'), 'utf8').trim();
+    // The server prints its link only at a terminal.
+    this.link = `${this.address}/#code=${(await this.api('POST', '/links')).code}`;
   }
 
   /** Kills the server. */
