@@ -326,6 +326,10 @@ impl AgentReader<'_> {
                 format!("model: it is a name such as openai:NAME, or an object such as {{openai: NAME}}, not {kind}");
             self.problem("model", words);
         }
+        if read.limits.settings().max_requests == 0 {
+            let words = "limits.requests: with 0 requests every turn ends without an answer; it is at least 1";
+            self.problem("limits.requests", words.to_owned());
+        }
         let servers: Vec<&str> = read.mcp.keys().map(String::as_str).chain(of_browser).collect();
         if !self.has_faulty_tools {
             policy_faults(&read.policy, context, folder, &servers).iter().for_each(|fault| self.policy_problem(fault));

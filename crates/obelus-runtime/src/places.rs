@@ -95,6 +95,8 @@ pub fn said_by_yaml(error: &serde_saphyr::Error, text: &str) -> (Option<(u64, u6
     let words = error.without_snippet().to_string();
     let words = match without_position(&words) {
         "recursion limit exceeded" => "nested too deep".to_owned(),
+        "invalid u32" => format!("it must be a whole number from 0 to {}", u32::MAX),
+        "invalid u64" => format!("it must be a whole number from 0 to {}", u64::MAX),
         words => match words.strip_prefix("duplicate mapping key: ") {
             Some(rest) => {
                 let key = rest.split(", set DuplicateKeyPolicy").next().unwrap_or_default();

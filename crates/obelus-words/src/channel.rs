@@ -11,7 +11,7 @@ phrases! {
         exists: "сессия «{}» уже есть", "there is a session `{}` already";
         bad_id:
             "«{}» — не имя сессии: нужны латинские буквы, цифры, `-` и `_`, не больше 64",
-            "`{}` is no id: letters, digits, `-` and `_`, at most 64";
+            "`{}` is no id: Latin letters, digits, `-` and `_`, at most 64";
         no_record: "в журнале записей {}, а не {}", "the journal has {} records, not {}";
         not_found: "здесь этого нет: {}", "there is no such thing here: {}";
         wrong_method: "у этого адреса нет такого метода", "this path has no such method";

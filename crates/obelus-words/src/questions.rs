@@ -121,8 +121,8 @@ phrases! {
             "Ask for it in a new session, before that is read, or do it yourself.";
         in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
         in_canary:
-            "в режиме canary без вашего решения выполняются только чтение и создание",
-            "in the mode canary only reading and creating run without your decision";
+            "в режиме canary выполняются только чтение и создание",
+            "in the mode canary only reading and creating are executed";
         plan: "план выполняется только с вашего согласия", "a plan runs when it is approved";
         happened:
             "такой же вызов уже сделан, но его результат не удалось сохранить: {}; «да» сделает это ещё раз",
@@ -153,7 +153,7 @@ phrases! {
     MisfitWords {
         at: "`{}`: {}", "`{}`: {}";
         missing: "не хватает `{}`", "`{}` is missing";
-        wrong_type: "нужно другое: {}", "it must be: {}";
+        wrong_type: "здесь должно быть: {}", "it must be: {}";
         one_of: "подходит только одно из: {}", "it must be one of: {}";
         at_least: "должно быть не меньше {}", "it must be at least {}";
         at_most: "должно быть не больше {}", "it must be at most {}";

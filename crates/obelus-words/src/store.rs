@@ -28,7 +28,7 @@ phrases! {
             "session `{}`: its journal has {} records, and not {}: somebody else writes it; take it up again";
         bad_name:
             "«{}» — не имя сессии: нужны латинские буквы, цифры, `-` и `_`, не больше 64",
-            "`{}` is no name for a session: letters, digits, `-` and `_`, at most 64";
+            "`{}` is no name for a session: Latin letters, digits, `-` and `_`, at most 64";
         disk: "хранилище нельзя прочесть или записать: {}", "the store cannot be written or read: {}";
         disk_full:
             "на диске нет места; освободите его и повторите",

@@ -4,7 +4,7 @@ phrases! {
     /// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.
     TourWords {
         reading:
-            "1. Чтение: спрашивать некого, агент просто смотрит.",
+            "1. Чтение: никого спрашивать не нужно, агент просто смотрит.",
             "1. Reading: nobody needs to be asked, the agent just looks.";
         ask_stages: "Какие у нас стадии продаж?", "What are our sales stages?";
         creating:

@@ -33,7 +33,7 @@ fn main() -> std::process::ExitCode {
         language::choose(language.into());
     }
     match cmd::run(cli.command) {
-        Ok(exit) => exit.into(),
+        Ok(exit) => output::exit_code(exit).into(),
         Err(error) => command_error::tell(&error, is_json(&matches)).into(),
     }
 }

@@ -9,7 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-use crate::language::{Words, words_of};
+use crate::language::{Words, fill, words_of};
 
 /// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,28 @@ pub(crate) fn answer(text: &str) {
     static CHOICE: OnceLock<ColorChoice> = OnceLock::new();
     let mut stdout = std::io::stdout();
     let choice = *CHOICE.get_or_init(|| AutoStream::choice(&stdout));
-    let _ = stdout.write_all(&line(text, choice));
+    // Stdout keeps the last line, and its error, until it is flushed.
+    watch(stdout.write_all(&line(text, choice)).and_then(|()| stdout.flush()));
+}
+
+/// Whether an answer could not be written.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Reports the first error of writing answers.
+pub(crate) fn watch(written: std::io::Result<()>) {
+    let Err(why) = written else { return };
+    if why.kind() != std::io::ErrorKind::BrokenPipe && !IS_LOST.swap(true, Ordering::Relaxed) {
+        let words = words_of(None);
+        error(&fill(words.running.stdout_failed, &[&why.to_string()]), words);
+    }
+}
+
+/// The exit code of a command: an answer that was lost is a failure.
+pub(crate) fn exit_code(exit: Exit) -> Exit {
+    match exit {
+        Exit::Done | Exit::Waiting if IS_LOST.load(Ordering::Relaxed) => Exit::Failed,
+        other => other,
+    }
 }
 
 /// A line for a stream with or without colours, as bytes for one write.

@@ -93,7 +93,7 @@ impl SqliteStore {
 
     /// Opens a store for reading only, also while another process holds it.
     pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
-        if !schema::exists(folder) {
+        if !schema::exists(folder)? {
             let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no store here");
             return Err(StoreError::Folder(folder.to_owned(), missing));
         }

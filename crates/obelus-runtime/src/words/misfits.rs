@@ -92,7 +92,7 @@ mod tests {
         };
         for (place, keyword, demand, words) in [
             ("", "required", json!("sum"), "не хватает `sum`"),
-            ("sum", "type", json!(["integer", "null"]), "`sum`: нужно другое: целое число или пусто (`null`)"),
+            ("sum", "type", json!(["integer", "null"]), "`sum`: здесь должно быть: целое число или пусто (`null`)"),
             ("stage", "enum", json!(["NEW", 7]), "`stage`: подходит только одно из: NEW, 7"),
             ("sum", "minimum", json!(0), "`sum`: должно быть не меньше 0"),
             ("name", "maxLength", json!(5), "`name`: слишком длинно, символов можно не больше 5"),

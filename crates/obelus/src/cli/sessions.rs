@@ -129,8 +129,9 @@ Examples:
     },
     /// Start a new session from a point of another one.
     ///
-    /// The original is not changed. Effects are not repeated: the results that the original knows are used, and a person
-    /// is asked about the others. A question that was open at that point is open again in the new session: an approval
+    /// The original is not changed. Effects that had begun at that point are not repeated: the results that the original
+    /// knows are used, and a person is asked about the others. What the original did after that point is not part of the
+    /// new session, which may do it again; the command names these effects. A question that was open at that point is open again in the new session: an approval
     /// there runs the call, even if the original has run it since. A fork within a turn is paused until a person resumes it.
     #[command(after_help = "Example:\n  obelus sessions fork letters letters-2 --at 12")]
     Fork {

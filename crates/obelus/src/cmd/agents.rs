@@ -10,6 +10,8 @@ mod playbook;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(in crate::cmd) use oddities::name_notes;
+
 use anyhow::{Result, bail};
 use obelus_connect::activity::BindingError;
 use obelus_connect::bitrix24;

@@ -32,7 +32,7 @@ impl SpecProblem {
         match self.rule {
             Some("TOOL-3" | "TOOL-7") => how.activities.is_some(),
             Some("POL-3") => how.mcp.is_some(),
-            None => how.model.is_some(),
+            None => self.field == "model" && how.model.is_some(),
             Some(_) => false,
         }
     }
@@ -79,7 +79,8 @@ pub(crate) fn problems_of(spec: &SessionSpec, browser: Option<&Arc<Browser>>) ->
     problems
 }
 
-/// Errors of bindings, of activities that tools name, of the saved requests of delegates, and of the model.
+/// Errors of bindings, of activities that tools name, of the saved requests of delegates, of the model and of
+/// the time zone.
 pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browser>>) -> Vec<SpecProblem> {
     let mut problems = Vec::new();
     for lot in &spec.activities {
@@ -106,7 +107,25 @@ pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browse
             problems.push(SpecProblem { rule: None, field: "model".to_owned(), text: format!("the model: {error}") });
         }
     }
+    let field = if spec.agent.is_empty() { "settings.time_zone" } else { "time_zone" };
+    problems.extend(time_zone(spec.settings.time_zone.as_deref(), field));
     problems
+}
+
+/// A time zone that is not known. The prompt would have the days of UTC.
+pub(crate) fn time_zone(name: Option<&str>, field: &str) -> Option<SpecProblem> {
+    let name = name?;
+    if jiff::tz::TimeZone::get(name).is_ok() {
+        return None;
+    }
+    let known: Vec<String> = jiff::tz::db().available().map(|known| known.to_string()).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let hint = match closest(name, &known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "write a name such as Europe/Moscow".to_owned(),
+    };
+    let text = format!("time_zone: there is no time zone `{name}`; {hint}");
+    Some(SpecProblem { rule: None, field: field.to_owned(), text })
 }
 
 /// Activities that a tool names and that are not bound. A request without bindings gets them by `--activities`.

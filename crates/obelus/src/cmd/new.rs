@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use obelus_runtime::files::bundled_files;
 
+use super::agents::name_notes;
 use crate::cli::New;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -21,7 +22,7 @@ pub(crate) fn new(args: &New) -> Result<Exit> {
     let files = if words_of(None).code == "ru" { RUSSIAN } else { ENGLISH };
     let files =
         files.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", in_yaml(&args.name)))));
-    make(&args.folder, &args.name, files)
+    make(&args.folder, &args.name, files, words_of(None).starting.folder_exists)
 }
 
 pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exit> {
@@ -38,7 +39,7 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
     if files.is_empty() {
         bail!("{}", fill(words_of(None).starting.no_bundled, &[&visible(agent)]));
     }
-    make(folder, name, files)
+    make(folder, name, files, words_of(None).starting.copy_exists)
 }
 
 /// A name in YAML: quoted if it would be read as something else than text, such as `null`, `on` or `12`.
@@ -52,14 +53,14 @@ fn in_yaml(name: &str) -> String {
     }
 }
 
-/// Writes the files into a new folder, and prints the next steps.
-fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Exit> {
+/// Writes the files into a new folder, and prints the next steps. `exists` says that there is such a folder.
+fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, String)>, exists: &str) -> Result<Exit> {
     let folder = agents.join(name);
     let shown = visible(&folder.display().to_string());
     fs::create_dir_all(agents).with_context(|| visible(&agents.display().to_string()))?;
     match fs::create_dir(&folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("{}", fill(words_of(None).starting.folder_exists, &[&shown]))
+            bail!("{}", fill(exists, &[&shown]))
         }
         made => made.with_context(|| shown.clone())?,
     }
@@ -71,6 +72,7 @@ fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, Str
         fs::write(&path, text).with_context(|| visible(&path.display().to_string()))?;
         output::answer(&visible(&path.display().to_string()));
     }
+    name_notes(&folder, name).iter().for_each(|note| output::note(&visible(note)));
     // Agents in `agents` are found by name.
     let agent = if agents == Path::new("agents") { name } else { &shown };
     output::note(&fill(words_of(None).starting.made_agent, &[agent, agent]));

@@ -181,7 +181,8 @@ pub(crate) fn by_in_words(by: &str, phrases: &Words) -> String {
         SentBy::AgentForUser => words.for_the_user,
         SentBy::StateFile => words.state_file,
         SentBy::ImportOf(source) => return fill(words.import_of, &[&visible(source)]),
-        SentBy::ForkOf { .. } | SentBy::InChannel { .. } | SentBy::Call | SentBy::Other(_) => return visible(by),
+        SentBy::ForkOf { session, at } => return fill(words.fork_of, &[&visible(session), &at.to_string()]),
+        SentBy::InChannel { .. } | SentBy::Call | SentBy::Other(_) => return visible(by),
     };
     known.to_owned()
 }

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
-use obelus_runtime::files::{AgentCatalogue, ImageStore};
+use obelus_runtime::files::{AgentCatalogue, ImageStore, Places};
 use obelus_runtime::people::refused_in_words;
 use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore, Store};
 
 use super::agents;
-use super::faults::must_be_sound;
+use super::faults::{at, must_be_sound, time_zone};
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
 use super::people::quoted;
 use super::plan::give_input;
@@ -106,10 +106,16 @@ pub(crate) fn load_agent(path: &Path, said: Option<&str>) -> Result<Agent> {
 
 /// Reads an agent in a language, or in its own.
 pub(crate) fn load_agent_in(path: &Path, language: Option<&str>) -> Result<Agent> {
-    Agent::load_in(path, language).map_err(|problems| {
+    let agent = Agent::load_in(path, language).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow!("{}", lines.join("\n"))
-    })
+    })?;
+    if let Some(problem) = time_zone(agent.settings.time_zone.as_deref(), "time_zone") {
+        let file = agent.folder.join("agent.yaml");
+        let place = std::fs::read_to_string(&file).ok().and_then(|text| Places::of(&text).find(&problem.field));
+        bail!("{}{}: {problem}", file.display(), at(place));
+    }
+    Ok(agent)
 }
 
 fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], shown: ShowOptions) -> Result<Exit> {

@@ -27,6 +27,7 @@ mod policy;
 mod refused;
 mod sandbox;
 mod saved_requests;
+mod silent_faults;
 mod state;
 mod support;
 mod why;

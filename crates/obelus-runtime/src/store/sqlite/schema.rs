@@ -174,9 +174,9 @@ fn look_alone(folder: &Path) -> Result<Connection, StoreError> {
     Ok(Connection::open_with_flags(OsStr::from_bytes(&address), TO_LOOK | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
-/// Whether there is a store in this folder.
-pub(super) fn exists(folder: &Path) -> bool {
-    folder.join(FILE).exists()
+/// Whether there is a store in this folder; an error if the folder cannot be read.
+pub(super) fn exists(folder: &Path) -> Result<bool, StoreError> {
+    folder.join(FILE).try_exists().map_err(|error| StoreError::Folder(folder.to_owned(), error))
 }
 
 /// The size of the store's file in bytes.

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use obelus_kernel::closest;
+use obelus_kernel::{Tool, closest};
 use obelus_runtime::files::{AgentCatalogue, is_bundled};
 use obelus_runtime::{Agent, SessionSpec};
 use serde_json::Value;
@@ -68,12 +68,35 @@ pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
     notes.extend(unread.map(|fault| (format!("tools.{}", fault.name), format!("DEL-1: {}", fault.text))));
     notes.extend(stray_names(agent, spec));
     notes.extend(tool_notes(spec, None).into_iter().map(|note| (note.field.clone(), note.to_string())));
+    if let Some(language) = agent.language.as_deref().filter(|language| !["ru", "en"].contains(language)) {
+        let text = format!("`{language}`: what the program says to people is in `ru` and `en`; it will be in English");
+        notes.push(("language".to_owned(), text));
+    }
+    for tool in agent.context.tools() {
+        notes.extend(stray_labels(tool));
+    }
     notes
+}
+
+/// Labels whose names are nearly those of parameters. A name with dots is a field of a parameter, and some tools take
+/// parameters that they do not declare.
+fn stray_labels(tool: &Tool) -> Vec<Note> {
+    let declared = tool.schema["properties"].as_object().into_iter().flatten();
+    let params: Vec<&str> = declared.map(|(name, _)| name.as_str()).collect();
+    let labels = tool.schema["x-labels"].as_object().into_iter().flatten().map(|(name, _)| name);
+    let stray = labels.filter(|name| !params.contains(&name.as_str()) && !name.contains('.'));
+    stray
+        .filter_map(|name| {
+            let near = closest(name, &params)?;
+            let text = format!("`x-labels`: the tool has no parameter `{name}`; did you mean `{near}`?");
+            Some((format!("tools.{}.x-labels.{name}", tool.name), text))
+        })
+        .collect()
 }
 
 /// Notes about the name of an agent in a folder: it differs from the folder's name, or equals that of a bundled agent.
 /// An unchanged copy of a bundled agent gets no note.
-pub(super) fn name_notes(folder: &Path, name: &str) -> Vec<String> {
+pub(in crate::cmd) fn name_notes(folder: &Path, name: &str) -> Vec<String> {
     let Some(known) = folder.file_name().and_then(|known| known.to_str()).filter(|_| !is_bundled(folder)) else {
         return Vec::new();
     };

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use obelus_kernel::plan::{self, Check, Simulation, Warning};
 use obelus_kernel::policy::{self, Gate};
 use obelus_kernel::session::Mode;
-use obelus_kernel::{Call, Fault, Rule, Tool};
+use obelus_kernel::{Call, Context, Fault, Path as DataPath, Rule, Tool, closest};
 use obelus_runtime::SessionSpec;
 use obelus_runtime::files::{Places, place_of};
 use serde_json::{Value, json};
@@ -157,7 +157,31 @@ pub(crate) fn give_input(spec: &mut SessionSpec, given: Option<&str>) -> Result<
             .with_context(|| format!("--input: {} is not JSON", input::name(file)))?,
         None => serde_json::from_str(given).context("--input is JSON, or @FILE")?,
     };
+    must_be_known(&spec.context, &value)?;
     spec.give_input(value).context("--input")
+}
+
+/// Refuses names that the request's input does not have. An input without schema and data may have any.
+fn must_be_known(context: &Context, given: &Value) -> Result<()> {
+    let data = context.read(&DataPath::root("input"), None);
+    let schema = context.view("input").and_then(|view| view.schema(None));
+    let declared = schema.and_then(|schema| schema["properties"].as_object());
+    let known = data.as_deref().and_then(Value::as_object).into_iter().chain(declared).flat_map(|fields| fields.keys());
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    let is_open = known.is_empty()
+        || schema.is_some_and(|schema| {
+            schema.get("patternProperties").is_some()
+                || schema.get("additionalProperties").is_some_and(|more| more != false)
+        });
+    let messages = context.to_json().to_string();
+    for name in given.as_object().into_iter().flatten().map(|(name, _)| name).filter(|_| !is_open) {
+        if !known.contains(&name.as_str()) && !messages.contains(&format!("†input.{name}")) {
+            let hint = closest(name, &known).map(|near| format!("; did you mean `{near}`?"));
+            let hint = hint.unwrap_or_else(|| format!("; it has {}", known.join(", ")));
+            bail!("--input: the input has no `{name}`{hint}");
+        }
+    }
+    Ok(())
 }
 
 fn place_into(row: &mut Value, place: Option<(u64, u64)>) {

@@ -1,5 +1,6 @@
 //! Export, import and fork of sessions.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Take, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -7,12 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::engine::{Digest, Record};
+use obelus_kernel::{CallFields as _, Effect, Time};
+use obelus_runtime::engine::{Digest, Record, RestoreError};
 use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};
-use obelus_runtime::{Host, SqliteStore};
+use obelus_runtime::{EventBody, Host, HostError, SqliteStore};
 use obelus_words::CarriedWords;
 use serde::Deserialize;
 use serde_json::Value;
@@ -87,7 +88,10 @@ pub(super) fn export(host: &Host, id: &str, to: Option<&Path>) -> Result<Exit> {
 /// Writes to a file that must not exist yet, or to stdout.
 pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
     match to {
-        None => std::io::stdout().write_all(text.as_bytes())?,
+        None => {
+            let mut stdout = std::io::stdout();
+            output::watch(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+        }
         Some(file) => {
             // Only the owner may read a session's content.
             let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
@@ -127,7 +131,14 @@ pub(super) fn import(host: &Host, from: &Path, name: Option<&str>) -> Result<Exi
     };
     let export = read_export(open, &input::name(from))?;
     let id = name.unwrap_or(&export.id).to_owned();
-    let records = host.import(&id, export).with_context(|| input::name(from))?;
+    let records = host.import(&id, export).map_err(|error| match error {
+        HostError::Restore(RestoreError::Differs { seq, what, .. }) => {
+            // The first line is the head.
+            let place = fill(words().at_line, &[&input::name(from), &(seq + 1).to_string()]);
+            anyhow!("{}", fill(words().export_differs, &[&place, &visible(&what)]))
+        }
+        other => anyhow::Error::from(other).context(input::name(from)),
+    })?;
     output::note(&fill(words().imported, &[&id, &records.to_string()]));
     Ok(Exit::Done)
 }
@@ -160,12 +171,31 @@ pub(in crate::cmd) fn read_export(open: impl Read, from: &str) -> Result<Export>
     Ok(Export { id, created, genesis, records: journal })
 }
 
+/// The effects that a session has begun after a record: the names of their tools, each with its count.
+fn effects_after(store: &SqliteStore, id: &str, at: u64) -> Vec<String> {
+    let host = viewer(store);
+    let (Ok(session), Ok(history)) = (host.view(id, None), host.history(id)) else { return Vec::new() };
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for event in history.iter().filter(|event| event.number.record > at) {
+        let EventBody::CallBegan { call, attempt: 1, .. } = &event.body else { continue };
+        let Some(name) = call.tool() else { continue };
+        if session.context().tool(name).is_none_or(|tool| tool.effect != Effect::Read) {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    counts.into_iter().map(|(name, count)| format!("{name} × {count}")).collect()
+}
+
 pub(super) fn fork_at(store: &SqliteStore, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
     let Forked { at, is_paused } = viewer(store).fork(id, new, at)?;
     if is_paused {
         output::note(&fill(words().forked_paused, &[new, id, &at.to_string(), new, new]));
     } else {
         output::note(&fill(words().forked, &[new, id, &at.to_string()]));
+    }
+    let later = effects_after(store, id, at);
+    if !later.is_empty() {
+        output::note(&visible(&fill(words().done_after_fork, &[id, &at.to_string(), &later.join(", "), new])));
     }
     Ok(Exit::Done)
 }
