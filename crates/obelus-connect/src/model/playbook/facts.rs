@@ -83,7 +83,7 @@ impl<'a> Facts<'a> {
 
     /// Whether a call of the plan ended before the user's last message. It is shown while others of its answer wait.
     pub(super) fn is_of_earlier_turn(&self, report: &CallReport) -> bool {
-        ended(around_last_words(self.prompt).0).any(|entry| entry.place == report.place)
+        is_of_earlier_turn(self.prompt, report)
     }
 
     /// The latest end, before the user's last message, of a call that `is_same`.
@@ -165,8 +165,8 @@ fn field_of(prompt: &Prompt, user: Option<&str>, name: &str) -> Option<Value> {
         "texts" => prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect(),
         "kinds" => by_kind(prompt, "value").into(),
         "instances" => by_kind(prompt, "instances").into(),
-        "plan" => prompt.plan.iter().map(entry).collect(),
-        "results" => prompt.plan.iter().filter(|report| report.status == CallStatus::Done).map(entry).collect(),
+        "plan" => of_turn(prompt).map(entry).collect(),
+        "results" => of_turn(prompt).filter(|report| report.status == CallStatus::Done).map(entry).collect(),
         "errors" => prompt.errors.clone().into(),
         "questions" => json!(prompt.questions),
         "requests" => requests(prompt).into(),
@@ -185,6 +185,17 @@ fn field_of(prompt: &Prompt, user: Option<&str>, name: &str) -> Option<Value> {
         // `found` comes from the playbook itself.
         _ => return None,
     })
+}
+
+fn is_of_earlier_turn(prompt: &Prompt, report: &CallReport) -> bool {
+    ended(around_last_words(prompt).0).any(|entry| entry.place == report.place)
+}
+
+/// The calls of this turn, and those that still wait.
+fn of_turn(prompt: &Prompt) -> impl Iterator<Item = &CallReport> {
+    use CallStatus::{Denied, Done, Failed, Refused, Skipped};
+    let has_ended = |report: &CallReport| matches!(report.status, Done | Failed | Skipped | Denied | Refused);
+    prompt.plan.iter().filter(move |report| !(has_ended(report) && is_of_earlier_turn(prompt, report)))
 }
 
 /// A call of the turn.

@@ -36,6 +36,24 @@ fn a_rule_does_not_repeat_ended_calls_while_another_waits() {
 }
 
 #[test]
+fn results_of_an_earlier_turn_are_not_shown_while_a_call_of_its_plan_waits() {
+    let text = r#"[{when: 'any(.results[]; .tool == "find")', output: old}, {when: '.plan == [] or any(.plan[]; .tool == "find")', output: bad}, {output: new}]"#;
+    let mut prompt = asked("remind");
+    let mut tell = |place: (u32, u32), tool: &str, status: CallStatus| {
+        let entry = CallEntry { place, ..ended(json!({"_tool": tool}), status) };
+        prompt.transcript.push(happened(1, TranscriptEvent::Call(Box::new(entry))));
+        prompt.plan.push(CallReport { place, ..report(json!({"_tool": tool}), status) });
+    };
+    tell((0, 0), "find", CallStatus::Done);
+    tell((0, 1), "send", CallStatus::Waiting);
+    prompt.questions = vec![json!({"id": "q1"})];
+    assert_eq!(solution(text, &prompt).output, "old");
+    prompt.texts.push(("user".to_owned(), "show".to_owned()));
+    prompt.transcript.push(happened(2, TranscriptEvent::User { text: "show".to_owned(), time: Time(0) }));
+    assert_eq!(solution(text, &prompt).output, "new", "`send` still waits, `find` has ended before");
+}
+
+#[test]
 fn a_call_that_was_denied_before_the_last_message_asks_for_a_decision() {
     let text = "[{user: '(\\d+)', answer: {calls: [{_tool: pay, sum: '{{ m[1]|int }}'}]}}]";
     let mut prompt = asked("pay 5");
