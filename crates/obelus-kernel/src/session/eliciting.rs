@@ -14,7 +14,7 @@ use super::sent_by::SentBy;
 use super::{Refused, Session};
 
 /// The limit of questions of one call.
-const MOST_TIMES: usize = 20;
+const MOST_ELICITATIONS: usize = 20;
 
 /// The reason with which the open elicitations of an ended call are closed.
 const CALL_HAS_ENDED: &str = "the call that asked it is not at work any more";
@@ -54,8 +54,8 @@ impl Session {
         let Some(frozen) = job.frozen.as_ref().filter(|_| may_ask) else {
             return self.answer_elicitation_of(call, key, ElicitationAnswer::Gone);
         };
-        let unfit = match times >= MOST_TIMES {
-            true => Some(format!("one call may ask {MOST_TIMES} times")),
+        let unfit = match times >= MOST_ELICITATIONS {
+            true => Some(format!("one call may ask {MOST_ELICITATIONS} times")),
             false => fault_of_schema(&schema),
         };
         if let Some(reason) = unfit {

@@ -26,7 +26,7 @@ pub(super) use elicitation_form::describe_elicitation;
 pub(super) use naming::{SessionReason, headline, names_in};
 use obelus_notebook::describe::ValueMark;
 use past::{DeniedEffect, SharedPast};
-pub(super) use preview_reads::{MOST_READS, PreviewRead, PreviewReads};
+pub(super) use preview_reads::{MOST_PREVIEW_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
 

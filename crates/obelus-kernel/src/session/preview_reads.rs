@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
-use super::inbox::{Change, MOST_READS, PreviewRead};
+use super::inbox::{Change, MOST_PREVIEW_READS, PreviewRead};
 use super::input::Outcome;
 use super::output::{RepeatReason, Start, Task};
 use crate::call::Call;
@@ -20,7 +20,7 @@ impl Session {
         if !self.settings.before {
             return;
         }
-        let reads = self.reads_of(&Routed::own(number)).into_iter().take(MOST_READS).collect();
+        let reads = self.reads_of(&Routed::own(number)).into_iter().take(MOST_PREVIEW_READS).collect();
         self.inbox.preview_reads.add(reads);
         self.start_reads();
     }
@@ -91,7 +91,7 @@ impl Session {
     /// The reads that show what an open question changes, each with the index of its call. A driver may repeat them
     /// to see whether something has changed; the session is not told.
     pub fn fresh_preview_reads(&self, id: &QuestionId) -> Vec<(usize, Start)> {
-        let reads = self.reads_of(id).into_iter().take(MOST_READS);
+        let reads = self.reads_of(id).into_iter().take(MOST_PREVIEW_READS);
         let start = |look: PreviewRead| {
             let named = look.tool.fixed_name("_activity");
             (look.index, self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call)))

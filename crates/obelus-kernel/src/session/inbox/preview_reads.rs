@@ -13,7 +13,7 @@ use crate::session::ids::{JobRef, LocalCall, QuestionNumber};
 use crate::tool::Tool;
 
 /// The limit of reads for one question.
-pub(in crate::session) const MOST_READS: usize = 200;
+pub(in crate::session) const MOST_PREVIEW_READS: usize = 200;
 
 /// Queued and running looks, by question and call.
 #[derive(Default)]
