@@ -30,6 +30,7 @@ fn unproxied(named: Option<&str>) -> Option<NoProxy> {
 }
 
 /// The same by the environment.
+#[cfg(feature = "openai")]
 pub(crate) fn unproxied_hosts() -> Option<NoProxy> {
     unproxied(std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).ok().as_deref())
 }

@@ -48,7 +48,12 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 /// Writes and syncs the temporary file.
 pub(crate) fn prepare(path: &Path, bytes: &[u8]) -> io::Result<Prepared> {
     let other = other(path);
-    let mut file = private().write(true).create(true).truncate(true).open(&other)?;
+    // A leftover of a crash, or a link that somebody has put there, which must not be followed.
+    match fs::remove_file(&other) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = private().write(true).create_new(true).open(&other)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     Ok(Prepared { other, path: path.to_owned() })
@@ -68,5 +73,23 @@ impl Prepared {
             Some(folder) => File::open(folder)?.sync_all(),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_under_the_temporary_name_is_replaced_and_not_followed() {
+        let folder = std::env::temp_dir().join(format!("obelus-atomic-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let (path, victim) = (folder.join("state.json"), folder.join("victim.txt"));
+        fs::write(&victim, "untouched").expect("a file");
+        std::os::unix::fs::symlink(&victim, other(&path)).expect("a link");
+        write(&path, b"{}").expect("it is written");
+        let read = |path: &Path| fs::read_to_string(path).expect("a file");
+        assert_eq!((read(&path), read(&victim)), ("{}".to_owned(), "untouched".to_owned()));
+        fs::remove_dir_all(&folder).expect("it is removed");
     }
 }

@@ -89,12 +89,26 @@ fn remember(text: &str) {
     let path = whole.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
     let parts = path.split(['/', '?', '&', '=']).filter(|part| part.len() >= SHORTEST_PART);
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    for secret in std::iter::once(whole).filter(|whole| whole.len() >= SHORTEST).chain(parts) {
+    let secrets = std::iter::once(whole).filter(|whole| whole.len() >= SHORTEST).chain(parts);
+    for secret in secrets.flat_map(forms) {
         if !known.iter().any(|other| **other == *secret) {
             let at = known.partition_point(|other| other.len() >= secret.len());
             known.insert(at, secret.into());
         }
     }
+}
+
+/// The forms in which services repeat a text: unchanged, in JSON with `\/`, percent-encoded, escaped for HTML.
+fn forms(secret: &str) -> [String; 5] {
+    let in_json = secret.replace('/', "\\/");
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let encoded = |byte: u8| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let percent: String = secret.bytes().map(encoded).collect();
+    let lower = |byte: u8| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };
+    let percent_lower: String = secret.bytes().map(lower).collect();
+    let html = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let html = html.replace('\'', "&#x27;").replace('/', "&#x2F;");
+    [secret.to_owned(), in_json, percent, percent_lower, html]
 }
 
 fn known() -> RwLockReadGuard<'static, Vec<Arc<str>>> {
@@ -222,6 +236,14 @@ mod tests {
         assert_eq!(without_secrets("a zq81-xk-longer b zq81-xk."), "a *** b ***.");
         let _tiny = Secret::new("the");
         assert_eq!(without_secrets("the end"), "the end");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_the_forms_in_which_services_repeat_it() {
+        let _secret = Secret::new("kq7/ab+cd/ef=");
+        for form in [r"kq7\/ab+cd\/ef=", "kq7%2Fab%2Bcd%2Fef%3D", "kq7%2fab%2bcd%2fef%3d", "kq7&#x2F;ab+cd&#x2F;ef="] {
+            assert_eq!(without_secrets(&format!("bad key {form}!")), "bad key ***!");
+        }
     }
 
     #[test]

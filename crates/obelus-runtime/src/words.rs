@@ -3,6 +3,7 @@
 mod consents;
 mod misfits;
 mod reasons;
+mod record_name;
 
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::options::Limit;
@@ -15,6 +16,7 @@ pub(crate) use obelus_words::fill;
 pub use consents::{consent_in_words, never_in_words, terms_in_words};
 pub use reasons::{ToolNames, explained_reason, refusal_in_words};
 pub(crate) use reasons::{listed_titles, reasons_in_words, refused_by_mode};
+pub(crate) use record_name::record_name;
 
 use crate::actor::{DAMAGED, GONE, NOT_DURABLE};
 use crate::follower::NOT_SUPPORTED;

@@ -80,9 +80,14 @@ pub(crate) fn has_json() -> bool {
 /// Prints one JSON document.
 pub(crate) fn json(value: &Value) {
     HAS_JSON.store(true, Ordering::Relaxed);
-    let (text, mut shown) = (value.to_string(), String::new());
-    text.chars().for_each(|c| push_escaped(c, &mut shown));
-    answer(&shown);
+    answer(&escaped(&value.to_string()));
+}
+
+/// JSON without characters that control a terminal.
+pub(crate) fn escaped(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    json.chars().for_each(|c| push_escaped(c, &mut shown));
+    shown
 }
 
 /// Adds a character of a JSON document. JSON permits some characters that control a terminal. Beyond ASCII they occur

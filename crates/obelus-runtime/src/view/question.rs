@@ -18,7 +18,7 @@ use super::elicitation::elicitation_in_words;
 use super::pages::PageNotes;
 use super::readers::{readers_of_result, step_of_delegate};
 use super::titles::Titles;
-use crate::words::{Language, fill, listed_titles, reasons_in_words};
+use crate::words::{Language, fill, listed_titles, reasons_in_words, record_name};
 
 /// A question for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -395,7 +395,7 @@ impl QuestionViewBuilder<'_> {
         };
         let mut names = self.question.names.iter();
         match names.find(|named| named.place.eq_ignore_ascii_case(place) && is_same(&named.value)) {
-            Some(named) => format!("«{}» ({})", named.name, short(value)),
+            Some(named) => format!("«{}» ({})", record_name(&named.name), short(value)),
             // Many services write numbers as text.
             None if value.as_str().is_some_and(is_number) => value.as_str().unwrap_or_default().to_owned(),
             None => match value.as_str().map(|text| self.pages.in_full(text)) {

@@ -5,7 +5,7 @@ use obelus_kernel::session::Session;
 use obelus_kernel::visible;
 use serde_json::Value;
 
-use super::{Language, fill};
+use super::{Language, fill, record_name};
 
 /// The number of records that are named; the others are counted.
 const MOST_RECORDS: usize = 12;
@@ -53,7 +53,7 @@ pub fn terms_in_words(terms: &ConsentTerms, session: &Session, language: Languag
 fn named(session: &Session, tool: &str, path: &str, value: &Value) -> String {
     let text = visible(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str());
     match session.name_of(tool, path, value) {
-        Some(name) => format!("{name} ({text})"),
+        Some(name) => format!("{} ({text})", record_name(&name)),
         None => text,
     }
 }

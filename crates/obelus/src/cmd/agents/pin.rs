@@ -76,9 +76,13 @@ fn show(pins: &Pins, tools: &[(String, Value)]) -> usize {
         if let Some(words) = schema.get("description").and_then(Value::as_str) {
             words.lines().for_each(|line| output::answer(&format!("  {}", visible(line))));
         }
-        let params = schema.get("properties").and_then(Value::as_object);
-        for (param, of) in params.into_iter().flatten() {
-            output::answer(&format!("  {DIM}·{DIM:#} {}: {}", visible(param), visible(&of.to_string())));
+        let is_shown = |name: &str| name.starts_with("x-") || ["description", "properties"].contains(&name);
+        let others = schema.as_object().into_iter().flatten().filter(|(name, _)| !is_shown(name));
+        let params = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        for (name, of) in params.chain(others) {
+            // On one line: a name with a line break must not look like a text of this program.
+            let (name, of) = (obelus_kernel::visible(name), obelus_kernel::visible(&of.to_string()));
+            output::answer(&format!("  {DIM}·{DIM:#} {name}: {of}"));
         }
     }
     fresh

@@ -81,7 +81,7 @@ struct Line {
 }
 
 pub(super) fn export(host: &Host, id: &str, to: Option<&Path>) -> Result<Exit> {
-    write_new(to, &host.export(id)?.to_lines()?)?;
+    write_new(to, &output::escaped(&host.export(id)?.to_lines()?))?;
     Ok(Exit::Done)
 }
 
