@@ -157,7 +157,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange the code of a one-time link for its token
-         * @description It needs no token and works once.
+         * @description It needs no token, and works once and within 15 minutes.
          */
         post: operations["login"];
         delete?: never;

@@ -10,8 +10,11 @@ use crate::canonical::write_sorted;
 pub fn hash(session: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let text = identity(call, is_aside);
     let digest = Sha256::digest(format!("{}\n{text}", Value::from(session)));
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.map(|half| char::from(DIGITS[usize::from(half)])).collect()
 }
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// A call as text, without its reasoning and remarks. Equal calls have equal text.
 pub fn identity(call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
@@ -27,6 +30,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_hash_is_the_sha256_of_session_and_call_in_hexadecimal() {
+        // printf '"s"\n{"_tool":"t"}' | sha256sum
+        let expected = "eaacb1d3d987caff4f293cce89e5f71d543dba571f5e3950d72d0dbd0c907516";
+        assert_eq!(hash("s", &json!({"_tool": "t"}), |_| false), expected);
+    }
 
     #[test]
     fn a_decision_is_bound_to_the_call_and_not_to_its_spelling() {
