@@ -32,10 +32,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_is_the_sha256_of_session_and_call_in_hexadecimal() {
-        // printf '"s"\n{"_tool":"t"}' | sha256sum
-        let expected = "eaacb1d3d987caff4f293cce89e5f71d543dba571f5e3950d72d0dbd0c907516";
-        assert_eq!(hash("s", &json!({"_tool": "t"}), |_| false), expected);
+    fn a_hash_is_a_sha256_in_hexadecimal() {
+        let call = json!({"_tool": "t", "n": 1});
+        let digest = Sha256::digest(format!("\"s\"\n{}", identity(&call, |_| false)));
+        let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash("s", &call, |_| false), expected);
     }
 
     #[test]
