@@ -183,7 +183,7 @@ pub struct Session {
 /// The constants of the session.
 struct SessionConstants {
     id: String,
-    /// The id of the session at the top, of a delegate that shares its past.
+    /// Of a delegate, the id of the session at the top.
     root: Option<String>,
     /// The schema of the result.
     schema: Option<Value>,
@@ -252,8 +252,6 @@ impl Session {
             consents: Consents::default(),
             settings,
         };
-        session.memory.context.keep_spelling(!session.settings.guards_names);
-        session.memory.context.order_instances_by_name(!session.settings.orders_rows);
         session.tell_given_texts();
         Ok(session)
     }
@@ -345,15 +343,15 @@ impl Session {
             }
             Input::Revoke { consent, by } => self.revoke(consent, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
-            Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, removed),
+            Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, &removed),
             Input::Pause { by } => {
-                self.pause_delegates(&Input::Pause { by: by.clone() });
+                self.give_to_delegates(&Input::Pause { by: by.clone() });
                 self.tasks.paused.get_or_insert(by);
             }
             input @ Input::Resume { .. } => {
                 self.tasks.paused = None;
                 self.start_held();
-                self.pause_delegates(&input);
+                self.give_to_delegates(&input);
             }
             Input::Stop => self.stop(),
             Input::Tick => {

@@ -49,8 +49,6 @@ pub struct Context {
     /// The latest plan from before the context was restored.
     plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
-    /// Whether the names of calls' parameters stay as proposed.
-    keeps_spelling: bool,
 }
 
 /// Messages that are appended together. Usually one result, which needs no allocation.
@@ -62,20 +60,10 @@ impl Context {
         Self::default()
     }
 
-    /// Sets whether the names of calls' parameters stay as proposed, as in sessions of earlier versions.
-    pub fn keep_spelling(&mut self, keeps: bool) {
-        self.keeps_spelling = keeps;
-    }
-
-    /// Sets whether instances are ordered by name, as in sessions of earlier versions.
-    pub fn order_instances_by_name(&mut self, by_name: bool) {
-        self.instances.order_by_name(by_name);
-    }
-
     /// The fields of a call with the parameter names that its tool declares; none if nothing changes. Two spellings of
     /// one declared name are a fault.
     pub fn respelled(&self, fields: &Map<String, Value>, tool: &Tool) -> Result<Option<Map<String, Value>>, Fault> {
-        if self.keeps_spelling || tool.surely_declares(fields) {
+        if tool.surely_declares(fields) {
             return Ok(None);
         }
         schema::as_declared(fields, tool.params()).map_err(|schema::NameClash { mut place, declared }| {

@@ -297,10 +297,6 @@ impl Tool {
     /// parameters; if it is false, the full validation decides.
     pub(crate) fn surely_fits(&self, params: &[(Name, Template)]) -> bool {
         let Some(plain) = self.plain() else { return false };
-        // Calls with references keep the quick check: sessions of earlier versions replay by it (DUR-12).
-        if plain.refers && params.iter().all(|(_, template)| matches!(template, Template::Literal(_))) {
-            return false;
-        }
         let is_given = |name: &String| params.iter().any(|(given, _)| *given == *name);
         plain.required.iter().all(is_given)
             && params.iter().all(|(name, template)| match (template, plain.each.get(name.as_str())) {
@@ -358,15 +354,15 @@ struct PlainParams {
     each: BTreeMap<String, ValueCheck>,
     required: Vec<String>,
     closed: bool,
-    /// Whether a parameter's schema may refer to the whole one, which the quick check does not see.
-    refers: bool,
 }
 
 impl PlainParams {
     fn of(params: &Value) -> Option<Self> {
         let known = ["type", "properties", "required", "additionalProperties", "title", "description"];
         let fields = params.as_object().filter(|fields| fields.keys().all(|name| known.contains(&name.as_str())))?;
-        if fields.get("type").is_some_and(|said| said != "object") {
+        // A parameter's schema may refer to the whole one, which the quick check does not see.
+        let refers = params.to_string().contains("\"$");
+        if refers || fields.get("type").is_some_and(|said| said != "object") {
             return None;
         }
         let closed = match fields.get("additionalProperties") {
@@ -383,8 +379,7 @@ impl PlainParams {
                 names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?
             }
         };
-        let refers = params.to_string().contains("\"$");
-        Some(Self { each: each.collect::<Option<_>>()?, required, closed, refers })
+        Some(Self { each: each.collect::<Option<_>>()?, required, closed })
     }
 }
 
@@ -444,13 +439,15 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn literals_for_a_schema_that_refers_to_itself_are_left_to_the_full_validation() {
+    fn parameters_for_a_schema_that_refers_to_itself_are_left_to_the_full_validation() {
         let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "inner": {"$ref": "#"}}});
         let tool = Tool::parse("t", &schema).unwrap();
         let inner = json!({"n": "text"});
         assert!(!tool.breaches(&json!({"inner": inner.clone()})).is_empty());
-        assert!(!tool.surely_fits(&[("inner".into(), Template::Literal(inner))]));
-        assert!(tool.surely_fits(&[("n".into(), Template::Expr(crate::expr::Expr::parse("†state.n").unwrap()))]));
+        let whole = json!({"inner": inner.clone()});
+        assert!(!tool.surely_takes(whole.as_object().unwrap().iter()));
+        let reference = ("n".into(), Template::Expr(crate::expr::Expr::parse("†state.n").unwrap()));
+        assert!(!tool.surely_fits(&[("inner".into(), Template::Literal(inner)), reference]));
     }
 
     #[test]

@@ -176,9 +176,6 @@ impl SessionSpec {
             Some(mut given) => {
                 if let Value::Object(fields) = &mut given {
                     fields.entry("mode").or_insert_with(|| "full".into());
-                    for setting in Settings::OF_NEW_SESSIONS {
-                        fields.entry(setting).or_insert(Value::Bool(true));
-                    }
                 }
                 serde_json::from_value(given).map_err(|error| SpecError::Settings(name.clone(), error))?
             }
@@ -301,9 +298,8 @@ impl SessionSpec {
 
     /// The session before its first input. These activities carry out its calls.
     pub fn session(&self, id: &str, activities: &Activities) -> Result<Session, SpecError> {
-        let later_activities = self.local.later_activities.clone();
-        let activities = activities.names().difference(&later_activities).cloned().collect();
-        let settings = Settings { activities, later_activities, ..self.settings.clone() };
+        let activities = activities.names().difference(&self.local.later_activities).cloned().collect();
+        let settings = Settings { activities, ..self.settings.clone() };
         let id = if self.key.is_empty() { id } else { &self.key };
         let made = Session::new(id, self.context.clone(), self.schema.clone(), Arc::new(settings));
         let session = made.map_err(|fault| SpecError::Session(self.name.clone(), fault))?;

@@ -124,9 +124,6 @@ fn settings(given: Value) -> Result<Settings, String> {
     fields.entry("mode").or_insert_with(|| "full".into());
     // Reads before a change are off unless the case sets them.
     fields.entry("before").or_insert(Value::Bool(false));
-    for setting in Settings::OF_NEW_SESSIONS {
-        fields.entry(setting).or_insert(Value::Bool(true));
-    }
     let settings = serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))?;
     with_after_reading(settings, after_reading.as_ref())
 }

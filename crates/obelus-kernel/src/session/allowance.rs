@@ -25,10 +25,8 @@ impl Session {
     /// its own session alone.
     pub(super) fn limit_of_calls(&self, at: JobRef) -> Option<Limit> {
         let most = self.settings.max_calls;
-        let (left, most) = match self.scheduler.job(at).is_approved {
-            true => (most.saturating_sub(self.turn.calls), most),
-            false => self.calls_left(),
-        };
+        let is_approved = self.scheduler.job(at).is_approved;
+        let (left, most) = if is_approved { (most.saturating_sub(self.turn.calls), most) } else { self.calls_left() };
         (left == 0).then(|| Limit::Calls(most.into()))
     }
 
@@ -60,8 +58,7 @@ impl Session {
 
     /// The tokens that may still be used in this turn, with the limit that they come from.
     fn tokens_left(&self) -> Option<(u64, u64)> {
-        let most = self.settings.max_tokens.filter(|_| self.settings.guards_delegates);
-        let own = most.map(|most| (most.saturating_sub(self.turn.spent.tokens), most));
+        let own = self.settings.max_tokens.map(|most| (most.saturating_sub(self.turn.spent.tokens), most));
         own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min()
     }
 
@@ -107,7 +104,7 @@ impl Session {
             let own = self.settings.max_tokens.map(|most| (most, most));
             tokens = own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min();
         }
-        if let Some(child) = self.delegates.get_mut(at).filter(|child| child.shares_with_callers()) {
+        if let Some(child) = self.delegates.get_mut(at) {
             let places = child.taken_places().saturating_add(free);
             child.delegates.allowance = Some(Allowance { calls, started: 0, tokens, places });
         }
@@ -131,7 +128,7 @@ impl Session {
 
     /// Lets delegates start calls that waited for a place of another one.
     pub(super) fn wake_delegates(&mut self) {
-        if !self.settings.guards_delegates || !self.delegates.iter().any(|(_, child)| child.wants_place()) {
+        if !self.delegates.iter().any(|(_, child)| child.wants_place()) {
             return;
         }
         let state = |session: &Self| (session.running_calls(), session.delegates.jobs().len());

@@ -180,7 +180,7 @@ impl Session {
 
     fn add_question(&mut self, draft: Draft) -> QuestionNumber {
         let terms = Terms {
-            is_payment: self.settings.guards_payments && draft.calls.iter().any(|asked| self.pays(&asked.call)),
+            is_payment: draft.calls.iter().any(|asked| self.pays(&asked.call)),
             now: self.memory.now(),
             remind_after: self.settings.remind_after(),
             expire_after: self.settings.question_seconds,

@@ -42,11 +42,10 @@ impl Session {
     }
 
     fn may_start(&self) -> bool {
-        let has_place = || !self.settings.guards_delegates || self.free_places() > 0;
         !self.turn.stops()
             && !self.tasks.is_paused()
             && self.scheduler.has_room(self.settings.max_parallel)
-            && has_place()
+            && self.free_places() > 0
     }
 
     fn check_job(&mut self, at: JobRef) {
@@ -66,9 +65,9 @@ impl Session {
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
         self.catch_up_grounds(at);
         let (step, instance) = (self.scheduler.step_of(at), self.scheduler.job(at).instance.as_deref());
-        let read = |path: &Path| match step.is_stale(at.index(), path, &self.memory.context) {
-            true => None,
-            false => self.memory.context.read(path, instance),
+        let read = |path: &Path| {
+            let is_stale = step.is_stale(at.index(), path, &self.memory.context);
+            if is_stale { None } else { self.memory.context.read(path, instance) }
         };
         let whole = whole_proposal(&call, instance);
         let Some(mut fields) = frozen_fields(&call, whole, &read) else {
@@ -92,9 +91,10 @@ impl Session {
             job.origins = origins;
             job.is_model_call = is_model_call;
         }
-        match is_model_call {
-            true => self.prepare_model_call(at, &call),
-            false => self.judge(at, &call),
+        if is_model_call {
+            self.prepare_model_call(at, &call);
+        } else {
+            self.judge(at, &call);
         }
     }
 
@@ -188,7 +188,7 @@ impl Session {
     pub(super) fn start_again(&mut self, at: JobRef) {
         self.close_elicitations(at);
         // The rules that count are those at the end of the pause.
-        if self.settings.guards_delegates && self.tasks.is_paused() {
+        if self.tasks.is_paused() {
             return self.tasks.hold(at);
         }
         // The mode may have been lowered since it was started.
@@ -198,8 +198,7 @@ impl Session {
             return self.finish(at, Outcome::Error(CallError::new(Rule::Pol1.name(), reason)));
         }
         // So may the policy (POL-9).
-        let guards = self.settings.guards_delegates && self.scheduler.find(at).is_some();
-        let refusal = if guards { self.refusal_by_current_rules(at) } else { None };
+        let refusal = self.scheduler.find(at).and_then(|_| self.refusal_by_current_rules(at));
         if let Some(reason) = refusal.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
             return self.finish(at, Outcome::Error(CallError::new(Rule::Pol2.name(), reason)));
         }
@@ -294,10 +293,7 @@ impl Session {
         if self.scheduler.find(at).is_none() {
             return;
         }
-        let own = match has_run || !self.settings.denials_are_trusted {
-            true => self.settings.origin_of_error(self.scheduler.call(at)),
-            false => Origins::default(),
-        };
+        let own = if has_run { self.settings.origin_of_error(self.scheduler.call(at)) } else { Origins::default() };
         let name = self.scheduler.identity(at);
         let raw = Arc::clone(&self.scheduler.call(at).raw);
         let words = json!(error).to_string();
@@ -376,9 +372,9 @@ impl Session {
             && !self.turn.stops()
             && !self.scheduler.early.contains((request, index));
         let early = self.scheduler.early.unclaimed();
-        let has_place = !self.settings.guards_delegates || early < self.free_places();
-        let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && has_place;
-        let has_room = has_room && early < self.calls_left().0;
+        let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel)
+            && early < self.free_places()
+            && early < self.calls_left().0;
         if !is_time || !has_room || crate::message::depth(call) >= crate::path::MAX_DEPTH {
             return None;
         }

@@ -37,7 +37,7 @@ impl Session {
             About::Input => self.decide_about_input(number, decision, by),
         }?;
         // An edited plan is not decided yet: the model is asked after that.
-        if !(is_edit && self.settings.guards_plans) {
+        if !is_edit {
             self.note_decision(&steps, was_at_rest);
         }
         Ok(())
@@ -175,7 +175,7 @@ impl Session {
 
     /// The same calls are ignored from now on (ASK-3), and the same effects need a person.
     fn note_left_out(&mut self, calls: &[Arc<Value>]) {
-        for call in calls.iter().filter(|_| self.settings.guards_plans) {
+        for call in calls {
             self.inbox.note_denial(self.hash_of_proposal(call), self.memory.context.length());
         }
         self.note_unwanted(calls);
@@ -187,7 +187,7 @@ impl Session {
         loop {
             let is_dropped = |at: &JobRef| {
                 let (job, step) = (self.scheduler.job(*at), self.scheduler.step_of(*at));
-                let reads_part = || self.settings.guards_plans && step.reads_part_of_denied(at.index());
+                let reads_part = || step.reads_part_of_denied(at.index());
                 !job.status.is_final() && (left_out.binary_search(&job.call).is_ok() || reads_part())
             };
             let dropped: Vec<JobRef> = (0..count).map(|job| JobRef::new(step, job)).filter(is_dropped).collect();
@@ -230,7 +230,7 @@ impl Session {
     /// A result that the tool cannot have returned is refused, and the question stays open.
     fn check_result(&self, number: QuestionNumber, result: &Value) -> Result<(), Refused> {
         let job = self.inbox.get(number).and_then(|question| question.jobs().next());
-        let tool = job.filter(|_| self.settings.guards_effects).and_then(|at| self.scheduler.call(at).tool.as_ref());
+        let tool = job.and_then(|at| self.scheduler.call(at).tool.as_ref());
         match tool.and_then(|tool| tool.output_breaches(result).into_iter().next()) {
             Some(breach) => Err(Refused::breach("bad_answer", breach)),
             None => Ok(()),

@@ -22,7 +22,7 @@ use crate::time::Time;
 pub(super) struct Delegates {
     /// By job.
     running: BTreeMap<JobRef, Box<Session>>,
-    /// What its callers leave to the session, if it is a delegate that shares their limits.
+    /// What its callers leave to the session, if it is a delegate.
     pub(super) allowance: Option<Allowance>,
 }
 
@@ -137,10 +137,8 @@ impl Session {
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
         child.constants.depth = self.constants.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
-        if self.settings.guards_delegates {
-            child.constants.root = Some(self.root_id().to_owned());
-        }
-        child.tasks.paused = self.tasks.paused.clone().filter(|_| self.settings.guards_delegates);
+        child.constants.root = Some(self.root_id().to_owned());
+        child.tasks.paused.clone_from(&self.tasks.paused);
         Ok(child)
     }
 
@@ -177,9 +175,7 @@ impl Session {
             _ => None,
         };
         let is_decision = matches!(input, Input::Decide { .. });
-        if self.settings.guards_delegates
-            && let Input::Decide { decision, .. } = &input
-        {
+        if let Input::Decide { decision, .. } = &input {
             self.must_not_be_ending(decision)?;
             // Nobody would see it, or could revoke it.
             if matches!(decision, Decision::Consent { .. }) && self.delegates.get(at).is_some() {
@@ -218,13 +214,6 @@ impl Session {
         }
     }
 
-    /// Passes a pause, or its end, to the delegates.
-    pub(super) fn pause_delegates(&mut self, input: &Input) {
-        if self.settings.guards_delegates {
-            self.give_to_delegates(input);
-        }
-    }
-
     /// Gives a delegate an input, and collects its tasks. None if there is no such delegate.
     fn with_child(&mut self, at: JobRef, input: Input) -> Option<Result<(), Refused>> {
         self.run_child(at, matches!(input, Input::Decide { .. }), |child, now| child.handle(now, input))
@@ -251,14 +240,9 @@ impl Session {
         self.give_allowance(at, is_decision);
         let child = self.delegates.get_mut(at)?;
         let was_waiting = child.turn.is_waiting();
-        let shares = child.shares_with_callers();
-        if shares {
-            child.inbox.share_past_of(&self.inbox);
-        }
+        child.inbox.share_past_of(&self.inbox);
         let answer = act(child, now);
-        if shares {
-            self.inbox.share_past_of(&child.inbox);
-        }
+        self.inbox.share_past_of(&child.inbox);
         let is_waiting = child.turn.is_waiting();
         let mut reply = None;
         while let Some(task) = child.poll() {
@@ -294,7 +278,7 @@ impl Session {
             TurnEnd::Output => self.finish(at, Outcome::Value(reply.output)),
             TurnEnd::Degraded | TurnEnd::Limit | TurnEnd::Stopped => {
                 // The reason may quote results that the delegate's plans were not made of.
-                if let Some(child) = self.delegates.get(at).filter(|_| self.settings.guards_delegates) {
+                if let Some(child) = self.delegates.get(at) {
                     self.scheduler.add_origins(at, &child.in_view());
                 }
                 let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));

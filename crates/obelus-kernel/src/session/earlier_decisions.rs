@@ -78,8 +78,7 @@ impl Session {
 
     /// A call that is in doubt is not made again: it waits for the answer, and takes that outcome (DUR-4).
     fn settle_by_doubt(&mut self, at: JobRef, hash: &str) -> bool {
-        let guards = self.settings.guards_repetitions;
-        let Some(primary) = guards.then(|| self.job_in_doubt(hash)).flatten() else { return false };
+        let Some(primary) = self.job_in_doubt(hash) else { return false };
         self.join(at, primary);
         self.scheduler.wake_followers(at);
         true

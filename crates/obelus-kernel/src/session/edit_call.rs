@@ -59,8 +59,7 @@ impl Session {
             *asked = question;
         }
         // Calls that joined it have the same result, so they are told as edited too.
-        let joined = self.inbox.get(number).filter(|_| self.settings.guards_repetitions);
-        let joined = joined.into_iter().flat_map(|question| &question.calls[index].jobs);
+        let joined = self.inbox.get(number).into_iter().flat_map(|question| &question.calls[index].jobs);
         for at in std::iter::once(&at).chain(joined) {
             if let Some(job) = self.scheduler.job_mut(*at) {
                 job.frozen = Some(frozen.clone());
@@ -89,8 +88,7 @@ impl Session {
         let mut edited = frozen.params(call);
         let mut whole = (*frozen.call).clone();
         for (name, value) in respelled.as_ref().unwrap_or(params) {
-            let is_aside = self.settings.guards_effects && !Call::is_param(name, tool);
-            if name.starts_with('_') || is_aside || !is_param(tool, &edited, name) {
+            if name.starts_with('_') || !Call::is_param(name, tool) || !is_param(tool, &edited, name) {
                 return Err(unknown_param(tool, &edited, name));
             }
             whole[name] = value.clone();

@@ -82,8 +82,7 @@ impl Session {
         let Some(tool) = &read.tool else { return Ok(()) };
         let own = read.outline();
         for (name, value) in params {
-            let is_aside = self.settings.guards_effects && !Call::is_param(name, tool);
-            if name.starts_with('_') || is_aside || !is_param(tool, &own, name) {
+            if name.starts_with('_') || !Call::is_param(name, tool) || !is_param(tool, &own, name) {
                 return Err(unknown_param(tool, &own, name));
             }
             call[name] = value.clone();

@@ -167,7 +167,7 @@ impl Session {
     pub(super) fn proceed(&mut self) {
         loop {
             self.advance();
-            let meets_limit = self.settings.guards_limits && self.turn.stops() && self.scheduler.has_ready();
+            let meets_limit = self.turn.stops() && self.scheduler.has_ready();
             if meets_limit && self.turn.is_at_rest() {
                 self.turn.enter(Phase::Working);
             }

@@ -21,10 +21,7 @@ impl Session {
     /// The error of a call whose activity succeeded, but whose result is too large, invalid or unreadable. Of an effect
     /// it says that it happened; a read has only failed.
     pub(super) fn error_of_result(&mut self, at: JobRef, error: CallError) -> CallError {
-        match self.has_effect(at) {
-            true => self.not_kept(at, &error.message),
-            false => error,
-        }
+        if self.has_effect(at) { self.not_kept(at, &error.message) } else { error }
     }
 
     /// The same for a result that could not be written where the call says.
@@ -57,7 +54,7 @@ impl Session {
 
     /// Records calls of a plan that were denied or left out.
     pub(super) fn note_unwanted(&mut self, calls: &[Arc<Value>]) {
-        for proposal in calls.iter().filter(|_| self.settings.guards_plans) {
+        for proposal in calls {
             let call = Call::read(proposal, &self.memory.context).0;
             if call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read) {
                 self.inbox.require_person(self.effect_of(&call, &proposed(&call)), Reason::DeniedInPlan);
@@ -67,7 +64,7 @@ impl Session {
 
     /// A person approves calls of a plan, whatever was decided about the same calls before.
     pub(super) fn forget_unwanted(&mut self, calls: &[Arc<Value>]) {
-        for proposal in calls.iter().filter(|_| self.settings.guards_plans) {
+        for proposal in calls {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
             let call = Call::read(proposal, &self.memory.context).0;
             let effect = self.effect_of(&call, &proposed(&call));
@@ -88,8 +85,7 @@ impl Session {
         self.inbox.no_longer_require_person(&self.effect_of(&call, &frozen));
         // A person may have edited the call: then what was proposed is another effect, which may have happened.
         let as_proposed = self.effect_of(&call, &proposed(&call));
-        let is_unwanted = self.inbox.why_person(&as_proposed) == Some(&Reason::DeniedInPlan);
-        if is_unwanted || !self.settings.guards_delegates {
+        if self.inbox.why_person(&as_proposed) == Some(&Reason::DeniedInPlan) {
             self.inbox.no_longer_require_person(&as_proposed);
         }
     }
@@ -127,7 +123,7 @@ impl Session {
     fn has_effect(&self, at: JobRef) -> bool {
         let call = self.scheduler.call(at);
         let acts = |tool: &Tool| tool.effect != Effect::Read;
-        self.settings.guards_effects && call.delegate.is_none() && call.tool.as_deref().is_some_and(acts)
+        call.delegate.is_none() && call.tool.as_deref().is_some_and(acts)
     }
 
     fn unrepeatable_effect(&self, at: JobRef) -> Option<String> {
@@ -145,14 +141,9 @@ impl Session {
         hash(self.root_id(), frozen, is_other)
     }
 
-    /// The id by which effects are identified: that of the session at the top, for a delegate that shares its past.
+    /// The id by which effects are identified: that of the session at the top.
     pub(super) fn root_id(&self) -> &str {
         self.constants.root.as_ref().unwrap_or(&self.constants.id)
-    }
-
-    /// Whether it is a delegate that shares the past and the limits of its callers.
-    pub(super) fn shares_with_callers(&self) -> bool {
-        self.constants.root.is_some()
     }
 
     fn effect_of_job(&self, at: JobRef) -> Option<String> {
@@ -161,7 +152,7 @@ impl Session {
 
     /// A call is in doubt: until that is settled, it may have happened.
     pub(super) fn note_doubt(&mut self, at: JobRef) {
-        if let Some(effect) = self.unrepeatable_effect(at).filter(|_| self.settings.guards_delegates) {
+        if let Some(effect) = self.unrepeatable_effect(at) {
             self.inbox.open_doubt(effect);
             if let Some(job) = self.scheduler.job_mut(at) {
                 job.is_doubt_noted = true;
@@ -180,9 +171,6 @@ impl Session {
 
     /// A delegate ends while effects of it are at work: nobody will learn whether they happened.
     pub(super) fn note_abandoned(&mut self, child: &Session) {
-        if !child.shares_with_callers() {
-            return;
-        }
         let at_work = child.scheduler.steps().flat_map(|(number, step)| {
             let jobs = (0..step.jobs.len()).map(move |job| JobRef::new(number, job));
             jobs.filter_map(|at| {
@@ -201,7 +189,7 @@ impl Session {
 
     /// A call was denied: the same one is ignored in other delegates and at the top too (ASK-3).
     pub(super) fn share_denial(&mut self, at: JobRef) {
-        if let Some(effect) = self.effect_of_job(at).filter(|_| self.settings.guards_delegates) {
+        if let Some(effect) = self.effect_of_job(at) {
             self.inbox.share_denial(effect, &self.constants.id);
         }
     }
@@ -209,9 +197,10 @@ impl Session {
     /// Whether the user has written since the same call was denied in another delegate or at the top; none if it was
     /// not. Paths of results do not matter there: each session has its own memory.
     pub(super) fn denied_elsewhere(&self, call: &Call, frozen: &Value) -> Option<bool> {
-        let shares = self.settings.guards_delegates && self.inbox.shares_denials();
-        let denied = || self.inbox.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id);
-        if shares { denied() } else { None }
+        if !self.inbox.shares_denials() {
+            return None;
+        }
+        self.inbox.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id)
     }
 
     /// A denied call is requested again, or approved.
@@ -225,7 +214,7 @@ impl Session {
     /// Gives the shared past to all delegates, and adds what it says to their open questions.
     pub(super) fn share_past(&mut self) {
         self.note_repetitions();
-        for child in self.delegates.iter_mut().filter(|child| child.shares_with_callers()) {
+        for child in self.delegates.iter_mut() {
             child.inbox.share_past_of(&self.inbox);
             child.share_past();
         }
@@ -233,11 +222,8 @@ impl Session {
 
     /// Open questions say if the same effect has happened meanwhile, or may have: an approval would repeat it.
     fn note_repetitions(&mut self) {
-        if !self.settings.guards_delegates {
-            return;
-        }
-        let (requires, guards) = (self.inbox.requires_person(), self.settings.guards_repetitions);
-        let was_in_doubt = |question: &Question| guards && question.reasons.contains(&Reason::MayHaveHappened);
+        let requires = self.inbox.requires_person();
+        let was_in_doubt = |question: &Question| question.reasons.contains(&Reason::MayHaveHappened);
         let concerned = |question: &Question| question.about == About::Call && (requires || was_in_doubt(question));
         for number in self.inbox.open_where(concerned) {
             let Some(question) = self.inbox.get(number) else { continue };

@@ -140,9 +140,9 @@ pub enum Input {
         /// New and changed tools.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         tools: Map<String, Value>,
-        /// Tools that the file no longer has. None in journals of older versions, in which waiting calls were kept.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        removed: Option<Vec<String>>,
+        /// Tools that the file no longer has.
+        #[serde(default)]
+        removed: Vec<String>,
     },
     /// A person pauses the session: running work continues to its end, and nothing new starts.
     Pause {

@@ -51,8 +51,7 @@ impl Session {
     /// Judges again a call that was allowed but had to wait; rules, consents and past effects may have changed. Returns
     /// whether it may start.
     pub(super) fn is_still_allowed(&mut self, at: JobRef, call: &Arc<Call>) -> bool {
-        let guards = self.settings.guards_delegates && self.scheduler.has_waited(at);
-        let Some(tool) = call.tool.as_ref().filter(|_| guards) else { return true };
+        let Some(tool) = call.tool.as_ref().filter(|_| self.scheduler.has_waited(at)) else { return true };
         let tool = Arc::clone(self.memory.context.tool(&tool.name).unwrap_or(tool));
         self.catch_up_grounds(at);
         if self.scheduler.job(at).is_approved {

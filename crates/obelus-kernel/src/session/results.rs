@@ -104,8 +104,7 @@ impl Session {
             self.forget_happened(at);
             self.note_done(at);
         }
-        let expands = self.settings.expands_rows && written.is_ok();
-        if expands && call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {
+        if written.is_ok() && call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {
             self.scheduler.expand(at, &self.memory.context);
         }
         if let (Ok(written), Some(result)) = (&written, result) {
@@ -146,7 +145,7 @@ impl Session {
         let memory = &mut self.memory;
         match outcome {
             Outcome::Value(Value::Array(rows)) if call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) => {
-                memory.write_instances(&author, rows, self.settings.guards_names)
+                memory.write_instances(&author, rows)
             }
             Outcome::Value(value) => memory.write_value(&author, value, None).map_err(CallFailure::Structural),
             Outcome::Messages(messages) => {
@@ -261,11 +260,12 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
         Outcome::Error(_) | Outcome::Lost { .. } => 0,
     };
     if bytes > most {
-        let done = call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read);
-        let hint = match done {
-            false => "; ask for less",
-            true if settings.guards_effects && call.delegate.is_none() => "",
-            true => "; the call itself was carried out: do not repeat it",
+        let acts = call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read);
+        let hint = match (acts, &call.delegate) {
+            (false, _) => "; ask for less",
+            // The error of the effect says it.
+            (true, None) => "",
+            (true, Some(_)) => "; the call itself was carried out: do not repeat it",
         };
         let text = format!("the result is larger than the {most} bytes that are kept{hint}");
         return Some(CallError::new("result_too_large", text));

@@ -26,22 +26,20 @@ impl Session {
     }
 
     /// Continues under other rules: settings, and new, changed or removed tools.
-    pub(super) fn take_rules(&mut self, settings: Settings, tools: Map<String, Value>, removed: Option<Vec<String>>) {
+    pub(super) fn take_rules(&mut self, settings: Settings, tools: Map<String, Value>, removed: &[String]) {
         self.set_rules(settings);
-        let below = self.rules_below(&tools, removed.as_deref().unwrap_or_default());
+        let below = self.rules_below(&tools, removed);
         if !tools.is_empty() {
             self.memory.remember(Message::Tool(Box::new(tools)));
         }
-        if let Some(removed) = removed {
-            self.expire_misfits(&removed);
-        }
+        self.expire_misfits(removed);
         below.into_iter().for_each(|(at, rules)| self.give_to_delegate(at, rules));
     }
 
     /// The changed and removed tools for each delegate: those that it has from here. A saved request keeps its own.
     fn rules_below(&self, tools: &Map<String, Value>, removed: &[String]) -> Vec<(JobRef, Input)> {
         let mut below = Vec::new();
-        for (at, child) in self.delegates.iter().filter(|_| self.settings.guards_delegates) {
+        for (at, child) in self.delegates.iter() {
             let is_from_here = |name: &str| {
                 let [own, theirs] = [self, child].map(|session| session.memory.context.tool(name));
                 own.zip(theirs).is_some_and(|(own, theirs)| own.schema == theirs.schema)
@@ -54,7 +52,7 @@ impl Session {
             let removed: Vec<String> = removed.iter().filter(|name| is_from_here(name)).cloned().collect();
             if !tools.is_empty() || !removed.is_empty() {
                 let settings = Box::new(child.rules().clone());
-                below.push((at, Input::Rules { settings, tools, removed: Some(removed) }));
+                below.push((at, Input::Rules { settings, tools, removed }));
             }
         }
         below
@@ -93,40 +91,24 @@ impl Session {
     /// session stays.
     pub(super) fn set_rules(&mut self, settings: Settings) {
         let mode = if settings.mode == self.rules.mode() { self.settings.mode } else { settings.mode };
-        let Settings { mut activities, later_activities, persistent, orders_rows, .. } = (*self.settings).clone();
-        let names_activities = !settings.activities.is_empty();
-        match names_activities {
-            true => activities.clone_from(&settings.activities),
-            false => activities.extend(later_activities.iter().cloned()),
-        }
+        // Journals of earlier versions name no activities here: the session keeps its own.
+        let known = if settings.activities.is_empty() { &self.settings } else { &settings };
+        let (activities, persistent) = (known.activities.clone(), self.settings.persistent);
         self.rules.replace(settings.clone());
-        self.memory.context.keep_spelling(!settings.guards_names);
-        self.settings = Arc::new(Settings { activities, later_activities, persistent, mode, orders_rows, ..settings });
-        let parent = Arc::clone(&self.settings);
-        for child in self.delegates.iter_mut() {
-            match names_activities {
-                true => child.inherit_rules(&parent),
-                false => child.inherit_policy(&parent),
-            }
-        }
+        self.settings = Arc::new(Settings { activities, persistent, mode, ..settings });
+        let own = Arc::clone(&self.settings);
+        self.delegates.iter_mut().for_each(|child| child.inherit_rules(&own));
     }
 
     /// Applies the parent's rules to a delegate, to its delegates, and to their calls that were approved before. A
     /// delegate keeps its way of planning.
     fn inherit_rules(&mut self, parent: &Settings) {
-        let Settings { planning, persistent, orders_rows, .. } = *self.settings;
-        let settings = Settings { planning, persistent, orders_rows, ..parent.for_delegate() };
+        let Settings { planning, persistent, .. } = *self.settings;
+        let settings = Settings { planning, persistent, ..parent.for_delegate() };
         self.rules.replace(settings.clone());
         self.settings = Arc::new(settings);
         let own = Arc::clone(&self.settings);
         self.delegates.iter_mut().for_each(|child| child.inherit_rules(&own));
-    }
-
-    /// The same as older versions did it, whose journals name no activities.
-    fn inherit_policy(&mut self, parent: &Settings) {
-        let own = Arc::make_mut(&mut self.settings);
-        (own.policy, own.mode) = (parent.policy.clone(), parent.mode);
-        own.activities.clone_from(&parent.activities);
     }
 
     /// Why a call that was allowed or approved earlier is refused under the current rules.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use crate::call::Call;
 use crate::origin::Origins;
@@ -73,9 +75,24 @@ pub struct ManagedFields {
     pub confirmations: Option<String>,
 }
 
+/// Settings in journals of earlier versions. What they switched on always holds now.
+const FORMER: [&str; 10] = [
+    "expands_rows",
+    "guards_names",
+    "orders_rows",
+    "denials_are_trusted",
+    "guards_effects",
+    "guards_plans",
+    "guards_limits",
+    "guards_delegates",
+    "guards_payments",
+    "guards_repetitions",
+];
+
 /// All settings of an agent's sessions.
+// `remote` names the derived functions, which the traits below call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, remote = "Self")]
 pub struct Settings {
     /// The mode.
     pub mode: Mode,
@@ -132,48 +149,23 @@ pub struct Settings {
     /// The names of existing activities. Files do not set them.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub activities: BTreeSet<String>,
-    /// The names of activities that were added since the session began. They apply when the journal names them, or from
-    /// the next change of rules in a journal of an older version, which names none.
-    #[serde(skip)]
-    pub later_activities: BTreeSet<String>,
     /// Whether state is kept from turn to turn, whatever the request's context says.
     pub persistent: bool,
-    // Settings of new sessions ([`Settings::OF_NEW_SESSIONS`]): older sessions replay without them (DUR-12).
-    /// Whether rows of a list become instances for calls of the same step.
-    #[serde(default)]
-    pub expands_rows: bool,
-    /// Whether names are guarded: an instance with an untrusted name gets a number, and parameters get the spelling of
-    /// their tool's schema.
-    #[serde(default)]
-    pub guards_names: bool,
-    /// Whether instances are processed in order of arrival, not by name.
-    #[serde(default)]
-    pub orders_rows: bool,
-    /// Whether the text about a denied, refused or skipped call counts as ours, because its tool never ran.
-    #[serde(default)]
-    pub denials_are_trusted: bool,
-    /// Whether an effect whose result cannot be kept counts as happened, so that a repetition needs a person, and
-    /// people's answers are held against the tool.
-    #[serde(default)]
-    pub guards_effects: bool,
-    /// Whether calls that were denied with a plan, or left out of it, need a person later, and an edited plan is
-    /// decided before the model is asked.
-    #[serde(default)]
-    pub guards_plans: bool,
-    /// Whether a call that meets the limit of calls while the turn rests is skipped.
-    #[serde(default)]
-    pub guards_limits: bool,
-    /// Whether pause, stop and changed tools hold for delegates, delegates share the past and the limits of their
-    /// session, and calls that had to wait, or are repeated, are judged again.
-    #[serde(default)]
-    pub guards_delegates: bool,
-    /// Whether the model's claim that the user agreed never counts for payments (ASK-6).
-    #[serde(default)]
-    pub guards_payments: bool,
-    /// Whether a call that is in doubt elsewhere in the session waits for that answer, and joined calls are told as a
-    /// person edited them.
-    #[serde(default)]
-    pub guards_repetitions: bool,
+}
+
+impl Serialize for Settings {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    /// Ignores settings of earlier versions.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = <Map<String, Value> as Deserialize>::deserialize(deserializer)?;
+        fields.retain(|name, _| !FORMER.contains(&name.as_str()));
+        Self::deserialize(Value::Object(fields)).map_err(D::Error::custom)
+    }
 }
 
 impl Default for Settings {
@@ -205,37 +197,12 @@ impl Default for Settings {
             before: true,
             delegates: Vec::new(),
             activities: BTreeSet::new(),
-            later_activities: BTreeSet::new(),
             persistent: false,
-            expands_rows: true,
-            guards_names: true,
-            orders_rows: true,
-            denials_are_trusted: true,
-            guards_effects: true,
-            guards_plans: true,
-            guards_limits: true,
-            guards_delegates: true,
-            guards_payments: true,
-            guards_repetitions: true,
         }
     }
 }
 
 impl Settings {
-    /// Settings that are on in new sessions, and off in those that began before the settings existed.
-    pub const OF_NEW_SESSIONS: [&str; 10] = [
-        "expands_rows",
-        "guards_names",
-        "orders_rows",
-        "denials_are_trusted",
-        "guards_effects",
-        "guards_plans",
-        "guards_limits",
-        "guards_delegates",
-        "guards_payments",
-        "guards_repetitions",
-    ];
-
     /// Seconds until the reminder of a question: never in the first half of its time.
     pub(super) fn remind_after(&self) -> Option<u64> {
         let before = self.reminder_seconds.min(self.question_seconds / 2);
@@ -294,14 +261,17 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn a_session_of_an_earlier_version_replays_without_the_settings_of_new_sessions() {
-        let earlier: Settings = serde_json::from_value(serde_json::json!({"mode": "full"})).unwrap();
-        let [earlier, new] = [earlier, Settings::default()].map(|settings| serde_json::to_value(settings).unwrap());
-        for setting in Settings::OF_NEW_SESSIONS {
-            assert_eq!((&earlier[setting], &new[setting]), (&false.into(), &true.into()), "{setting}");
-        }
+    fn settings_of_earlier_versions_are_ignored_and_misspelt_ones_are_not() {
+        let earlier = json!({"mode": "full", "guards_payments": false, "orders_rows": true});
+        let read: Settings = serde_json::from_value(earlier).unwrap();
+        assert_eq!(read, Settings { mode: Mode::Full, ..Settings::default() });
+        let written = serde_json::to_value(&read).unwrap();
+        assert_eq!(serde_json::from_value::<Settings>(written).unwrap(), read);
+        assert!(serde_json::from_value::<Settings>(json!({"max_cals": 3})).is_err());
     }
 }

@@ -146,8 +146,7 @@ impl Session {
         let result = path.and_then(|path| self.result_at(call.tool_name(), path, job.instance.as_deref()));
         // A value in memory counts as shown with the request; the text of an error is only here.
         let mut origins = job.origins.clone();
-        let has_spoken = status == Status::Failed || !self.settings.denials_are_trusted;
-        if job.error.is_some() && has_spoken {
+        if job.error.is_some() && status == Status::Failed {
             origins.join(&self.settings.origin_of_error(call));
         }
         let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));

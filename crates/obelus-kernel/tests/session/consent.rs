@@ -70,10 +70,10 @@ fn ask_6_a_deletion_is_not_approved_by_the_model_or_by_a_yes_to_a_later_text() {
 }
 
 /// A question about a change that pays, if `pays`; then the user consents with more than one word, and the model claims it.
-fn payment_claimed(pays: bool, settings: Value) -> Harness {
+fn payment_claimed(pays: bool) -> Harness {
     let tool = json!({"x-trust": "trusted", "x-effect": "update", "x-risky": ["sum"], "x-pays": pays,
                       "properties": {"id": {"type": "integer"}, "sum": {}}});
-    let mut harness = Harness::on(json!([{"type": "tool", "tool": {"change": tool}}]), settings);
+    let mut harness = Harness::on(json!([{"type": "tool", "tool": {"change": tool}}]), json!({}));
     harness.start();
     harness.solve(json!([change(json!({}))]), json!(null));
     harness.user("yes, do it today");
@@ -83,11 +83,9 @@ fn payment_claimed(pays: bool, settings: Value) -> Harness {
 
 #[test]
 fn ask_6_a_payment_is_not_approved_by_the_model() {
-    let harness = payment_claimed(true, json!({"guards_payments": true}));
-    assert_eq!((harness.started.len(), harness.waiting().len()), (0, 1));
-    for (pays, is_guarded) in [(false, true), (true, false)] {
-        let harness = payment_claimed(pays, json!({"guards_payments": is_guarded}));
-        assert_eq!((harness.started.len(), harness.waiting().len()), (1, 0), "pays {pays}, guarded {is_guarded}");
+    for (pays, expected) in [(true, (0, 1)), (false, (1, 0))] {
+        let harness = payment_claimed(pays);
+        assert_eq!((harness.started.len(), harness.waiting().len()), expected, "pays {pays}");
     }
 }
 
@@ -95,8 +93,7 @@ fn ask_6_a_payment_is_not_approved_by_the_model() {
 fn ask_6_a_yes_approves_a_payment_that_was_shown_last() {
     let tool = json!({"x-trust": "trusted", "x-effect": "update", "x-risky": ["sum"], "x-pays": true,
                       "properties": {"id": {"type": "integer"}, "sum": {}}});
-    let mut harness =
-        Harness::on(json!([{"type": "tool", "tool": {"change": tool}}]), json!({"guards_payments": true}));
+    let mut harness = Harness::on(json!([{"type": "tool", "tool": {"change": tool}}]), json!({}));
     harness.start();
     harness.solve(json!([change(json!({}))]), json!(null));
     harness.user("Yes, please!");

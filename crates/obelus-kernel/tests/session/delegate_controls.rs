@@ -7,7 +7,7 @@ use crate::harness::{Harness, call};
 
 /// A session as new ones are, `depth` delegates deep.
 fn at_depth(depth: usize) -> Harness {
-    let mut harness = Harness::at_work(json!({"guards_delegates": true}));
+    let mut harness = Harness::at_work(json!({}));
     for level in 0..depth {
         harness.solve(json!([call("child", "a", json!({"q": level}))]), json!("over"));
     }
@@ -23,7 +23,7 @@ fn question_at(depth: usize) -> String {
 fn take_rules(harness: &mut Harness, change: impl FnOnce(&mut Settings)) {
     let mut settings = Box::new(harness.session.rules().clone());
     change(&mut settings);
-    harness.tell(Input::Rules { settings, tools: Map::new(), removed: Some(Vec::new()) }).unwrap();
+    harness.tell(Input::Rules { settings, tools: Map::new(), removed: Vec::new() }).unwrap();
 }
 
 fn refusing(tool: &str) -> impl FnOnce(&mut Settings) {
@@ -146,7 +146,7 @@ fn lowered_limits_and_removed_addresses_hold_for_running_delegates() {
     assert_eq!(harness.handed_out("read").len(), 1, "the delegate itself is the other call");
 
     let far = json!({"far": {"_delegate": "https://example.test/far.yaml", "x-effect": "read"}});
-    let allowed = json!({"delegates": ["https://example.test/"], "guards_delegates": true});
+    let allowed = json!({"delegates": ["https://example.test/"]});
     let mut harness = Harness::on(json!([{"type": "tool", "tool": far}]), allowed);
     harness.start();
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
@@ -158,7 +158,7 @@ fn lowered_limits_and_removed_addresses_hold_for_running_delegates() {
 /// The agent's file has another definition of a tool, or none.
 fn take_tools(harness: &mut Harness, tools: Value, removed: &[&str]) {
     let settings = Box::new(harness.session.rules().clone());
-    let removed = Some(removed.iter().map(|name| (*name).to_owned()).collect());
+    let removed = removed.iter().map(|name| (*name).to_owned()).collect();
     harness.tell(Input::Rules { settings, tools: tools.as_object().unwrap().clone(), removed }).unwrap();
 }
 
@@ -185,7 +185,7 @@ fn changed_and_removed_tools_hold_for_running_delegates() {
 #[test]
 fn a_saved_request_keeps_its_own_tools_when_the_agents_file_changes() {
     let far = json!({"far": {"_delegate": "far.yaml", "x-effect": "read"}});
-    let mut harness = Harness::on(json!([{"type": "tool", "tool": far}]), json!({"guards_delegates": true}));
+    let mut harness = Harness::on(json!([{"type": "tool", "tool": far}]), json!({}));
     harness.start();
     harness.solve(json!([call("far", "x", json!({}))]), json!("over"));
     let own = json!({"read": {"x-trust": "trusted", "x-effect": "read", "description": "its own"}});
@@ -205,7 +205,7 @@ fn confirming(tool: &str) -> impl FnOnce(&mut Settings) {
 #[test]
 fn a_call_that_waits_for_a_free_place_or_the_end_of_a_pause_asks_if_the_policy_does_by_then() {
     for depth in 0..=2 {
-        let mut harness = Harness::at_work(json!({"guards_delegates": true, "max_parallel": 1}));
+        let mut harness = Harness::at_work(json!({"max_parallel": 1}));
         for level in 0..depth {
             harness.solve(json!([call("child", "a", json!({"q": level}))]), json!("over"));
         }
@@ -226,7 +226,7 @@ fn a_call_that_waits_for_a_free_place_or_the_end_of_a_pause_asks_if_the_policy_d
 #[test]
 fn the_error_of_a_delegate_has_the_labels_of_all_that_it_read() {
     let look = json!({"look": {"x-trust": "untrusted", "x-effect": "read", "properties": {"q": {}}}});
-    let settings = json!({"planning": "before_reading", "approval": "checked", "guards_delegates": true});
+    let settings = json!({"planning": "before_reading", "approval": "checked"});
     let mut harness = Harness::on(json!([{"type": "tool", "tool": look}]), settings);
     harness.start();
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!(null));

@@ -25,7 +25,7 @@ fn run_out(harness: &mut Harness) {
 
 #[test]
 fn delegates_together_start_no_more_calls_than_the_session_may() {
-    let mut harness = Harness::at_work(json!({"guards_delegates": true, "max_calls": 8}));
+    let mut harness = Harness::at_work(json!({"max_calls": 8}));
     harness.solve(children(3), json!(null));
     for _ in 0..3 {
         harness.solve(reads(3), json!(null));
@@ -41,7 +41,7 @@ fn delegates_together_start_no_more_calls_than_the_session_may() {
 
 #[test]
 fn calls_of_ended_and_of_nested_delegates_count_too() {
-    let mut harness = Harness::at_work(json!({"guards_delegates": true, "max_calls": 12}));
+    let mut harness = Harness::at_work(json!({"max_calls": 12}));
     for _ in 0..2 {
         harness.solve(children(1), json!(null));
         harness.solve(children(1), json!(null));
@@ -60,7 +60,7 @@ fn calls_of_ended_and_of_nested_delegates_count_too() {
 
 #[test]
 fn delegates_together_use_no_more_tokens_than_the_session_may() {
-    let mut harness = Harness::at_work(json!({"guards_delegates": true, "max_tokens": 60, "max_calls": 1000}));
+    let mut harness = Harness::at_work(json!({"max_tokens": 60, "max_calls": 1000}));
     harness.solve(children(3), json!(null));
     let mut answers = 1;
     while !harness.requests.is_empty() {
@@ -77,7 +77,7 @@ fn delegates_together_use_no_more_tokens_than_the_session_may() {
 #[test]
 fn delegates_together_run_no_more_calls_at_once_than_the_session_may() {
     for most in [1, 2, 3] {
-        let mut harness = Harness::at_work(json!({"guards_delegates": true, "max_parallel": most}));
+        let mut harness = Harness::at_work(json!({"max_parallel": most}));
         harness.solve(children(3), json!("over"));
         let mut at_once = 0;
         while !harness.open.is_empty() || !harness.requests.is_empty() {
@@ -98,7 +98,7 @@ fn delegates_together_run_no_more_calls_at_once_than_the_session_may() {
 
 #[test]
 fn calls_that_start_early_in_delegates_count_among_those_at_once() {
-    let mut harness = Harness::at_work(json!({"guards_delegates": true, "max_parallel": 2}));
+    let mut harness = Harness::at_work(json!({"max_parallel": 2}));
     harness.solve(children(2), json!("over"));
     for id in harness.requests.clone() {
         for (index, read) in (0..).zip(reads(2).as_array().unwrap()) {
@@ -117,8 +117,8 @@ fn calls_that_start_early_in_delegates_count_among_those_at_once() {
 /// As at the top: a limit is for the agent, and a person's answer goes on.
 #[test]
 fn an_approved_call_of_a_delegate_runs_after_a_limit_of_the_session() {
-    let talk = json!({"guards_delegates": true, "max_calls": 2, "follow_up": "until_done", "persistent": true});
-    for settings in [json!({"guards_delegates": true, "max_calls": 2}), talk] {
+    let talk = json!({"max_calls": 2, "follow_up": "until_done", "persistent": true});
+    for settings in [json!({"max_calls": 2}), talk] {
         let mut harness = Harness::with(settings);
         harness.user("go");
         let calls = [call("child", "a", json!({"q": 1})), call("read", "x", json!({})), call("read", "y", json!({}))];

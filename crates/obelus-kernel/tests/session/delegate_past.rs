@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Harness, call};
 
 fn settings() -> Value {
-    json!({"guards_delegates": true, "guards_effects": true})
+    json!({})
 }
 
 fn child(name: &str) -> Value {
@@ -107,7 +107,7 @@ fn an_effect_in_doubt_in_one_delegate_asks_in_the_other() {
 
 #[test]
 fn a_question_of_a_delegate_says_that_the_doubt_in_another_one_is_settled() {
-    let settings = json!({"guards_delegates": true, "guards_effects": true, "guards_repetitions": true});
+    let settings = json!({});
     for answer in [Decision::Happened { result: json!(7) }, Decision::DidNot] {
         let mut harness = Harness::at_work(settings.clone());
         harness.solve(json!([child("a"), child("b")]), json!(null));
@@ -147,8 +147,7 @@ fn an_approved_call_that_waits_for_a_place_asks_again_once_its_effect_is_in_doub
     let mut asked = count("n");
     asked["requires_confirmation"] = true.into();
     for is_approved_again in [true, false] {
-        let mut harness =
-            Harness::at_work(json!({"guards_delegates": true, "guards_effects": true, "max_parallel": 1}));
+        let mut harness = Harness::at_work(json!({"max_parallel": 1}));
         let calls = [count("m"), asked.clone()];
         harness.solve(json!(calls), json!("over"));
         harness.approve("q1");

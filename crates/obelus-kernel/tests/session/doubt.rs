@@ -206,18 +206,14 @@ fn ask_8_the_question_says_when_the_call_was_started() {
     assert!(reasons.iter().any(|reason| reason.contains(&format!("started at {started}"))), "{reasons:?}");
 }
 
-fn proposed_again_in(settings: Value, again: &Value) -> Harness {
-    let mut harness = Harness::at_work(settings);
+/// A call in doubt, and a call in the model's next answer.
+fn proposed_again(again: &Value) -> Harness {
+    let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("count", "n", json!({"q": 1}))]), json!("over"));
     harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
     harness.user("go on");
     harness.solve(json!([again]), json!("over"));
     harness
-}
-
-/// A call in doubt, and a call in the model's next answer.
-fn proposed_again(again: &Value) -> Harness {
-    proposed_again_in(json!({"guards_repetitions": true, "guards_delegates": true, "guards_effects": true}), again)
 }
 
 #[test]
@@ -257,13 +253,4 @@ fn a_call_of_the_same_effect_with_another_result_path_asks_with_a_reason_that_fo
     assert_eq!(harness.handed_out("count").len(), 1);
     harness.approve("q2");
     assert_eq!(harness.handed_out("count").len(), 2, "a person may repeat it");
-}
-
-#[test]
-fn an_older_session_asks_about_a_call_that_is_in_doubt_already() {
-    let settings = json!({"guards_delegates": true, "guards_effects": true});
-    let mut harness = proposed_again_in(settings, &call("count", "n", json!({"q": 1})));
-    assert_eq!(harness.waiting(), ["q1", "q2"]);
-    harness.decide("q1", Decision::Happened { result: json!(7) }).unwrap();
-    assert_eq!(harness.question("q2").reasons, [Reason::MayHaveHappened]);
 }

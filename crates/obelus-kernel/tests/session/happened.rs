@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-fn guarded(more: Value) -> Harness {
-    let mut settings = more;
-    settings["guards_effects"] = true.into();
+fn guarded(settings: Value) -> Harness {
     let schema = json!({"type": "object", "properties": {"c": {"type": "integer"}}});
     let mut harness = Harness::on(json!([{"type": "state", "data": {}, "schema": schema}]), settings);
     harness.start();
@@ -146,7 +144,7 @@ fn an_answer_to_a_doubt_must_match_the_result_schema() {
 #[test]
 fn an_edit_can_set_only_parameters() {
     let tools = json!([{"type": "tool", "tool": {"drop": {"x-effect": "delete", "x-trust": "trusted"}}}]);
-    let mut harness = Harness::on(tools, json!({"guards_effects": true}));
+    let mut harness = Harness::on(tools, json!({}));
     harness.start();
     harness.solve(json!([{"_tool": "drop", "id": 1, "comment": "why"}]), json!("over"));
     for remark in ["comment", "confirmed", "http_method"] {
@@ -162,24 +160,21 @@ fn done_before(harness: &Harness, question: &str) -> Vec<Option<Time>> {
 }
 
 #[test]
-fn a_question_knows_when_the_same_effect_was_done_before_in_every_session() {
-    // Sessions of earlier versions have no guards: nothing that they do depends on it.
-    for settings in [json!({}), json!({"guards_effects": true, "guards_delegates": true})] {
-        let mut harness = Harness::at_work(settings);
-        let pay = |path: &str, sum: u64| call("change", path, json!({"id": 1, "sum": sum}));
-        harness.solve(json!([pay("a", 100)]), json!(null));
-        assert_eq!(done_before(&harness, "q1"), [None]);
-        harness.approve("q1");
-        assert_eq!(done_before(&harness, "q1"), [None], "it is at work");
-        harness.returns("change", json!(true));
-        let then = harness.now;
-        harness.wait(2);
-        // The path of the result makes no other effect; other values do.
-        harness.solve(json!([pay("b", 100), pay("c", 101)]), json!(null));
-        let reasons = |id: &str| harness.question(id).reasons;
-        assert_eq!(reasons("q2"), reasons("q1"), "it is asked about for the same reasons as before");
-        assert_eq!((done_before(&harness, "q2"), done_before(&harness, "q3")), (vec![Some(then)], vec![None]));
-    }
+fn a_question_knows_when_the_same_effect_was_done_before() {
+    let mut harness = Harness::at_work(json!({}));
+    let pay = |path: &str, sum: u64| call("change", path, json!({"id": 1, "sum": sum}));
+    harness.solve(json!([pay("a", 100)]), json!(null));
+    assert_eq!(done_before(&harness, "q1"), [None]);
+    harness.approve("q1");
+    assert_eq!(done_before(&harness, "q1"), [None], "it is at work");
+    harness.returns("change", json!(true));
+    let then = harness.now;
+    harness.wait(2);
+    // The path of the result makes no other effect; other values do.
+    harness.solve(json!([pay("b", 100), pay("c", 101)]), json!(null));
+    let reasons = |id: &str| harness.question(id).reasons;
+    assert_eq!(reasons("q2"), reasons("q1"), "it is asked about for the same reasons as before");
+    assert_eq!((done_before(&harness, "q2"), done_before(&harness, "q3")), (vec![Some(then)], vec![None]));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn calls_beyond_the_limit_are_not_started() {
 
 #[test]
 fn calls_beyond_the_limit_are_skipped_even_if_the_turn_rests_when_their_time_comes() {
-    let mut harness = Harness::at_work(json!({"max_calls": 1, "max_requests": 1, "guards_limits": true}));
+    let mut harness = Harness::at_work(json!({"max_calls": 1, "max_requests": 1}));
     let reads = ["a", "b", "c"].map(|name| call("read", name, json!({"q": name})));
     harness.solve_in_order(json!(reads), json!(null));
     harness.asks("0.0", "k", "Which?", json!({"type": "object", "properties": {"n": {"type": "number"}}}));
@@ -140,7 +140,7 @@ fn loop_2_an_effect_with_an_oversized_result_is_not_reported_as_undone() {
     harness.returns("read", json!("x".repeat(50)));
     let prompt = harness.session.prompt(harness.requests.last().unwrap()).unwrap();
     let words: Vec<String> = prompt.errors.iter().map(|error| error["error"]["message"].to_string()).collect();
-    assert!(words[0].contains("was carried out") && words[1].contains("ask for less"), "{words:?}");
+    assert!(words[0].contains("the effect happened") && words[1].contains("ask for less"), "{words:?}");
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn with_rows(settings: Value) -> Harness {
 
 #[test]
 fn an_empty_list_of_rows_runs_nothing_and_does_not_fail() {
-    let mut harness = with_rows(json!({"expands_rows": true}));
+    let mut harness = with_rows(json!({}));
     harness.returns("look", json!([]));
     assert_eq!((harness.states("change"), harness.states("make")), (vec!["skipped"], vec!["skipped"]));
     let reply = harness.rests.last().expect("the turn is over");
@@ -221,13 +221,9 @@ fn an_empty_list_of_rows_runs_nothing_and_does_not_fail() {
 }
 
 #[test]
-fn rows_are_processed_in_their_order_and_by_name_in_older_sessions() {
-    for (settings, expected) in
-        [(json!({"expands_rows": true, "orders_rows": true}), [9, 10, 1]), (json!({"expands_rows": true}), [1, 10, 9])]
-    {
-        let mut harness = with_rows(settings);
-        harness.returns("look", json!([{"id": 9}, {"id": 10}, {"id": 1}]));
-        let ids: Vec<Value> = harness.handed_out("change").iter().map(|call| call["id"].clone()).collect();
-        assert_eq!(ids, expected.map(Value::from));
-    }
+fn rows_are_processed_in_their_order() {
+    let mut harness = with_rows(json!({}));
+    harness.returns("look", json!([{"id": 9}, {"id": 10}, {"id": 1}]));
+    let ids: Vec<Value> = harness.handed_out("change").iter().map(|call| call["id"].clone()).collect();
+    assert_eq!(ids, [9, 10, 1].map(Value::from));
 }

@@ -49,15 +49,13 @@ fn a_joined_call_is_not_reported_as_a_second_effect() {
 
 #[test]
 fn a_call_that_joined_an_edited_one_is_told_as_edited() {
-    for (guards, told) in [(true, json!([9, 9])), (false, json!([9, 1]))] {
-        let mut harness = Harness::at_work(json!({"guards_repetitions": guards}));
-        let drop = call("drop", "a", json!({"id": 1}));
-        harness.solve(json!([drop, drop]), json!(null));
-        harness.edit("q1", json!({"id": 9})).unwrap();
-        harness.returns("drop", json!("gone"));
-        let calls: Value = harness.session.calls().iter().map(|report| report.call["id"].clone()).collect();
-        assert_eq!((calls, harness.handed_out("drop").len()), (told, 1));
-    }
+    let mut harness = Harness::at_work(json!({}));
+    let drop = call("drop", "a", json!({"id": 1}));
+    harness.solve(json!([drop, drop]), json!(null));
+    harness.edit("q1", json!({"id": 9})).unwrap();
+    harness.returns("drop", json!("gone"));
+    let calls: Value = harness.session.calls().iter().map(|report| report.call["id"].clone()).collect();
+    assert_eq!((calls, harness.handed_out("drop").len()), (json!([9, 9]), 1));
 }
 
 #[test]
@@ -397,34 +395,30 @@ fn ask_3_an_approval_that_the_mode_forbids_is_refused_and_the_question_stays_ope
 /// POL-4: the text about a denied call is from the person or the program, not from the untrusted tool.
 #[test]
 fn a_denied_tool_adds_no_origins() {
-    for (denials_are_trusted, asked) in [(true, 1), (false, 2)] {
-        let tools = json!([{"type": "tool", "tool": {
-            "drop": {"x-effect": "delete", "x-target": [], "properties": {"id": {}}},
-        }}]);
-        let mut harness = Harness::on(tools, json!({"denials_are_trusted": denials_are_trusted}));
-        harness.start();
-        harness.solve(json!([call("drop", "a", json!({"id": 5}))]), json!("over"));
-        harness.deny("q1");
-        harness.user("then write it down");
-        harness.solve(json!([call("make", "b", json!({"q": "a note"}))]), json!("over"));
-        assert_eq!(harness.asked.len(), asked, "sessions of earlier versions replay as they were");
-    }
+    let tools = json!([{"type": "tool", "tool": {
+        "drop": {"x-effect": "delete", "x-target": [], "properties": {"id": {}}},
+    }}]);
+    let mut harness = Harness::on(tools, json!({}));
+    harness.start();
+    harness.solve(json!([call("drop", "a", json!({"id": 5}))]), json!("over"));
+    harness.deny("q1");
+    harness.user("then write it down");
+    harness.solve(json!([call("make", "b", json!({"q": "a note"}))]), json!("over"));
+    assert_eq!(harness.asked.len(), 1, "only the deletion");
 }
 
 /// POL-4: the text about a refused call is from the mode or the policy, not from the untrusted tool.
 #[test]
 fn a_refused_tool_adds_no_origins() {
-    for (denials_are_trusted, asked) in [(true, 0), (false, 1)] {
-        let tools = json!([{"type": "tool", "tool": {
-            "drop": {"x-effect": "delete", "x-target": [], "properties": {"id": {}}},
-        }}]);
-        let mut harness = Harness::on(tools, json!({"denials_are_trusted": denials_are_trusted}));
-        harness.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
-        harness.start();
-        harness.solve(json!([call("drop", "a", json!({"id": 5}))]), json!("over"));
-        harness.tell(Input::Mode { mode: Mode::Full }).unwrap();
-        harness.user("now write it down");
-        harness.solve(json!([call("make", "b", json!({"q": "another"}))]), json!("over"));
-        assert_eq!(harness.asked.len(), asked, "sessions of earlier versions replay as they were");
-    }
+    let tools = json!([{"type": "tool", "tool": {
+        "drop": {"x-effect": "delete", "x-target": [], "properties": {"id": {}}},
+    }}]);
+    let mut harness = Harness::on(tools, json!({}));
+    harness.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
+    harness.start();
+    harness.solve(json!([call("drop", "a", json!({"id": 5}))]), json!("over"));
+    harness.tell(Input::Mode { mode: Mode::Full }).unwrap();
+    harness.user("now write it down");
+    harness.solve(json!([call("make", "b", json!({"q": "another"}))]), json!("over"));
+    assert!(harness.asked.is_empty());
 }

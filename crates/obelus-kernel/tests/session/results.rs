@@ -38,7 +38,7 @@ fn an_error_is_written_to_the_last_alternative() {
     harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n || †state.oops"}]), json!("over"));
     harness.returns("count", json!("not a number"));
     assert_eq!((harness.rested(), harness.states("count"), harness.errors().len()), (TurnEnd::Output, vec!["done"], 0));
-    assert_eq!(harness.read("†state.oops.code"), json!("bad_result"));
+    assert_eq!(harness.read("†state.oops.code"), json!("result_not_kept"));
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn messages_are_validated_against_the_result_schema() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n"}]), json!("over"));
     harness.ends("count", message(json!("many")));
-    assert_eq!((harness.states("count"), harness.errors()), (vec!["failed"], vec!["bad_result".to_owned()]));
+    assert_eq!((harness.states("count"), harness.errors()), (vec!["failed"], vec!["result_not_kept".to_owned()]));
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n || †state.oops"}]), json!("over"));
     harness.ends("count", message(json!("many")));
-    assert_eq!((harness.states("count"), harness.read("†state.oops.code")), (vec!["done"], json!("bad_result")));
+    assert_eq!((harness.states("count"), harness.read("†state.oops.code")), (vec!["done"], json!("result_not_kept")));
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n"}]), json!("over"));
     harness.ends("count", message(json!(7)));

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::harness::{Harness, call};
 
 /// A session with a tool whose schema permits only `COMPLETED: N`.
-fn session(guards_names: bool) -> Harness {
+fn session() -> Harness {
     let fields = json!({"type": "object", "properties": {"COMPLETED": {"enum": ["N"]}}});
     let tool = json!({"x-effect": "read", "x-trust": "trusted", "properties": {"fields": fields}});
     let mut harness = Harness::on(
         json!([{"type": "tool", "tool": {"look": tool}}, {"type": "state", "data": {"fields": {"completed": "Y"}}}]),
-        json!({"guards_names": guards_names}),
+        json!({}),
     );
     harness.start();
     harness
@@ -22,7 +22,7 @@ fn look(fields: Value) -> Value {
 
 #[test]
 fn a_parameter_gets_the_spelling_that_the_tool_declares() {
-    let mut harness = session(true);
+    let mut harness = session();
     harness.solve(look(json!({"completed": "N", "Other": 1})), json!("over"));
     assert_eq!(harness.handed_out("look")[0]["fields"], json!({"COMPLETED": "N", "Other": 1}));
 }
@@ -35,15 +35,8 @@ fn a_limit_of_the_schema_holds_in_every_spelling() {
         json!({"COMPLETED": "N", "completed": "Y"}),
         json!("†state.fields"),
     ] {
-        let mut harness = session(true);
+        let mut harness = session();
         harness.solve(look(fields.clone()), json!("over"));
         assert!(harness.handed_out("look").is_empty(), "{fields}");
     }
-}
-
-#[test]
-fn a_session_of_an_earlier_version_replays_with_the_spelling_of_its_calls() {
-    let mut harness = session(false);
-    harness.solve(look(json!({"completed": "Y"})), json!("over"));
-    assert_eq!(harness.handed_out("look")[0]["fields"], json!({"completed": "Y"}));
 }

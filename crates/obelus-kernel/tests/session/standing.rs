@@ -73,7 +73,7 @@ fn a_consent_lets_the_same_fields_of_the_tool_run_and_is_named_as_the_reason() {
 
 #[test]
 fn a_call_that_waits_for_a_free_place_asks_if_its_consent_was_revoked_meanwhile() {
-    let settings = json!({"persistent": true, "follow_up": "until_done", "guards_delegates": true, "max_parallel": 1});
+    let settings = json!({"persistent": true, "follow_up": "until_done", "max_parallel": 1});
     let mut harness = Harness::on(json!([]), settings);
     harness.user("Set the sums of 1, 2 and 3");
     harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!(null));
@@ -98,7 +98,7 @@ fn a_question_of_a_delegate_takes_no_standing_consent() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!("over"));
     let terms = offer(&harness, "tool");
-    let mut harness = Harness::at_work(json!({"guards_delegates": true}));
+    let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
     harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!("over"));
     let id = "0.0/q1".parse().unwrap();

@@ -7,8 +7,6 @@ use std::collections::BTreeMap;
 pub struct Instances {
     /// The number of earlier instances, by name.
     came: BTreeMap<String, usize>,
-    /// Whether they are ordered by name.
-    by_name: bool,
 }
 
 impl Instances {
@@ -32,12 +30,10 @@ impl Instances {
         self.came.keys()
     }
 
-    /// The names in the order for processing and display: by addition, or by name in sessions of earlier versions.
+    /// The names in the order of addition, for processing and display.
     pub fn in_order(&self) -> Vec<&String> {
         let mut all: Vec<(&String, &usize)> = self.came.iter().collect();
-        if !self.by_name {
-            all.sort_by_key(|(_, came)| **came);
-        }
+        all.sort_by_key(|(_, came)| **came);
         all.into_iter().map(|(name, _)| name).collect()
     }
 
@@ -46,10 +42,6 @@ impl Instances {
             self.came.insert(name.to_owned(), self.came.len());
         }
     }
-
-    pub(super) fn order_by_name(&mut self, by_name: bool) {
-        self.by_name = by_name;
-    }
 }
 
 #[cfg(test)]
@@ -57,11 +49,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instances_keep_their_order_of_arrival_except_in_older_sessions() {
+    fn instances_keep_their_order_of_arrival() {
         let mut instances = Instances::default();
         ["set 9", "set 10", "set 1", "set 10"].into_iter().for_each(|name| instances.add(name));
         assert_eq!(instances.in_order(), ["set 9", "set 10", "set 1"]);
-        instances.order_by_name(true);
-        assert_eq!(instances.in_order(), ["set 1", "set 10", "set 9"]);
     }
 }

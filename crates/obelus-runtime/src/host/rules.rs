@@ -70,7 +70,6 @@ pub(super) fn change_since_opened(
     }
     let plain = |settings: &Settings, mode| Settings {
         activities: BTreeSet::new(),
-        later_activities: BTreeSet::new(),
         persistent: false,
         mode,
         ..settings.clone()
@@ -86,21 +85,9 @@ pub(super) fn change_since_opened(
     let same = [known.policy.clone(), known.policy.clone().refusing(&change.removed, gone)];
     change.policy = !same.contains(&now.policy);
     change.mode = (known.mode != now.mode).then_some((known.mode, now.mode));
-    change.settings = differ(&Settings { policy: now.policy.clone(), mode: now.mode, ..known }, &now);
+    change.settings = Settings { policy: now.policy.clone(), mode: now.mode, ..known } != now;
     now.activities = activities;
-    Ok((Some(Input::Rules { settings: Box::new(now), tools, removed: Some(change.removed.clone()) }), change))
-}
-
-/// Whether the settings of a file differ. What a new version of the program adds is no change of the file.
-fn differ(known: &Settings, now: &Settings) -> bool {
-    let of_file = |settings: &Settings| {
-        let mut fields = serde_json::to_value(settings).unwrap_or_default();
-        if let Some(fields) = fields.as_object_mut() {
-            fields.retain(|name, _| !Settings::OF_NEW_SESSIONS.contains(&name.as_str()));
-        }
-        fields
-    };
-    of_file(known) != of_file(now)
+    Ok((Some(Input::Rules { settings: Box::new(now), tools, removed: change.removed.clone() }), change))
 }
 
 /// The current content of a session's file; the path if the file is missing; none for a request without a file.
@@ -152,16 +139,4 @@ pub(super) fn with_later_names(mut spec: SessionSpec) -> SessionSpec {
 /// The names in the bindings of a spec.
 pub(super) fn bound_names(spec: &SessionSpec) -> BTreeSet<String> {
     spec.activities.iter().flat_map(|lot| lot.bound.keys().cloned()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_new_version_adds_is_no_change_of_the_file() {
-        let now = Settings::default();
-        assert!(!differ(&Settings { guards_delegates: false, ..Settings::default() }, &now));
-        assert!(differ(&Settings { max_calls: now.max_calls + 1, ..Settings::default() }, &now));
-    }
 }

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use obelus_kernel::session::Settings;
 use serde_json::Value;
 
 /// A word that is unlike any name.
@@ -66,7 +65,7 @@ const REQUEST: [(&str, &str); 4] = [
     ),
 ];
 
-/// Settings for commands, not for files. Those of new sessions are not for files either.
+/// Settings for commands, not for files.
 const INTERNAL: [&str; 2] = ["activities", "persistent"];
 
 fn schema(name: &str) -> Value {
@@ -113,7 +112,7 @@ fn the_schema_of_a_request_has_the_fields_that_are_parsed() {
     let schema = schema("request.schema.json");
     for (place, text) in REQUEST {
         let mut program = known_to_program(&["plan", "check"], "request.yaml", text);
-        program.retain(|name| !INTERNAL.iter().chain(&Settings::OF_NEW_SESSIONS).any(|internal| internal == name));
+        program.retain(|name| !INTERNAL.contains(&name.as_str()));
         assert_eq!(known_to_schema(&schema, place), program, "{place}");
     }
 }

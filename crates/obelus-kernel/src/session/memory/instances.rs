@@ -12,13 +12,12 @@ const MOST: usize = 1000;
 
 impl Memory {
     /// Writes each row as an instance of the kind that the call names. The kind must be new, or rows of an earlier
-    /// list would be included. An instance is named by the row's field; with `guards_names`, an untrusted name is
-    /// replaced by a number, because names are visible to a planner that does not read.
+    /// list would be included. An instance is named by the row's field. An untrusted name is replaced by a
+    /// number, because names are visible to a planner that does not read.
     pub(in crate::session) fn write_instances(
         &mut self,
         author: &Author<'_>,
         rows: Vec<Value>,
-        guards_names: bool,
     ) -> Result<Written, CallFailure> {
         let fail = |code: &str, text: String| Err(CallFailure::Runtime(CallError::new(code, text)));
         let call = author.call;
@@ -50,7 +49,7 @@ impl Memory {
             let Some(name) = row.get(&field).map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
                 return fail("bad_row", format!("a row without `{field}` cannot be told from the others"));
             };
-            let name = if is_vouched_for || !guards_names { name } else { (batch.len() + 1).to_string() };
+            let name = if is_vouched_for { name } else { (batch.len() + 1).to_string() };
             let issued = tool.and_then(|tool| tool.origin_if_all_issued(&row));
             let mut data = Data::result(call.raw.clone(), path.clone(), Some(date.clone()), row);
             data.instance = Some(format!("{} {name}", path.kind));
@@ -87,7 +86,7 @@ mod tests {
         let mut memory = Memory::new(Context::from_value(context).unwrap());
         let call = Arc::new(Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context).0);
         let author = Author::of_test(&call);
-        match memory.write_instances(&author, rows.as_array().unwrap().clone(), true) {
+        match memory.write_instances(&author, rows.as_array().unwrap().clone()) {
             Ok(_) => Ok(memory.context.instances().iter().cloned().collect()),
             Err(CallFailure::Runtime(error)) => Err(error.code),
             Err(_) => Err("another failure".to_owned()),

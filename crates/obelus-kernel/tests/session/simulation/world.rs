@@ -177,9 +177,6 @@ impl World {
             "max_requests": self.max_requests,
             "max_calls": self.max_calls,
             "max_parallel": self.max_parallel,
-            "guards_limits": true,
-            "guards_effects": true,
-            "guards_delegates": true,
             "max_depth": 2,
             "max_result_bytes": 1000,
         }))
