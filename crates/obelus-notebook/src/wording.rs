@@ -1,4 +1,4 @@
-//! Parts of messages to people and models: types of values, suggested names, shortened texts.
+//! Parts of messages to people and models: types of values, values as text, suggested names, shortened texts.
 
 use serde_json::Value;
 
@@ -12,6 +12,11 @@ pub fn type_name(value: &Value) -> &'static str {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }
+}
+
+/// A value as plain text: a string without quotes, any other value as JSON.
+pub fn plain_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The known name that is most similar to a misspelt one.

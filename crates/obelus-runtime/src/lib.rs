@@ -179,4 +179,5 @@ pub mod people {
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
         never_in_words, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
     };
+    pub use obelus_notebook::wording::plain_text;
 }

@@ -9,7 +9,7 @@ use obelus_kernel::session::plan_graph::{PlanGraph, PlannedCall, ValueFlow};
 use obelus_kernel::session::{About, AskedCall, CallStatus, Question, Session};
 use obelus_kernel::steps::{StepFilter, StepNode, Steps};
 use obelus_runtime::Language;
-use obelus_runtime::people::{StepLine, Titles, failure_in_words};
+use obelus_runtime::people::{StepLine, Titles, failure_in_words, plain_text};
 use obelus_runtime::sessions::InboxId;
 use serde_json::{Map, Value};
 
@@ -168,7 +168,7 @@ fn params_of(call: &Value) -> Map<String, Value> {
 
 /// A value, cut to a text if it is long; whether it was cut.
 pub(super) fn cut(value: &Value) -> (Value, bool) {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = plain_text(value);
     match text.char_indices().nth(MOST_OF_VALUE) {
         Some((end, _)) => (text[..end].into(), true),
         None => (value.clone(), false),

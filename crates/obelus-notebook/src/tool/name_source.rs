@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Tool;
 use crate::names::alike;
-use crate::wording::type_name;
+use crate::wording::{plain_text, type_name};
 
 /// The source of names for a parameter's values, for one kind of record.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +79,7 @@ impl<'a> Names<'a> {
     fn choose(self, value: &Value, params: &Value) -> NameSource<'a> {
         let is_meant = |kind: &str| match self.of {
             Some(of) => says(params, of, kind),
-            None => text(value).starts_with(kind),
+            None => plain_text(value).starts_with(kind),
         };
         let Self { of, sources } = &self;
         let chosen = sources.iter().find(|(kind, _)| kind.is_none_or(is_meant));
@@ -131,11 +131,7 @@ fn says(params: &Value, place: &str, kind: &str) -> bool {
     own.peek().is_some()
         && own.all(|(_, inner)| match rest {
             Some(rest) => says(inner, rest, kind),
-            None => alike(&text(inner), kind),
+            // Numbers and texts of the same digits are equal.
+            None => alike(&plain_text(inner), kind),
         })
-}
-
-/// A value as text, so that numbers and texts of the same digits are equal.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

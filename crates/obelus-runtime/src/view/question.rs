@@ -11,6 +11,7 @@ use obelus_kernel::policy::Reason;
 use obelus_kernel::session::plan_graph::PlannedCall;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionId, QuestionStatus, Refused, Session, quoted_value};
 use obelus_kernel::visible;
+use obelus_notebook::wording::plain_text;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -389,10 +390,7 @@ impl QuestionViewBuilder<'_> {
 
     /// A value, with its name before it if the session knows one.
     fn named(&self, place: &str, value: &Value) -> String {
-        let is_same = |one: &Value| {
-            let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            plain(one) == plain(value)
-        };
+        let is_same = |one: &Value| plain_text(one) == plain_text(value);
         let mut names = self.question.names.iter();
         match names.find(|named| named.place.eq_ignore_ascii_case(place) && is_same(&named.value)) {
             Some(named) => format!("«{}» ({})", record_name(&named.name), short(value)),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM, YELLOW};
-use obelus_runtime::people::Titles;
+use obelus_runtime::people::{Titles, plain_text};
 
 /// The number of characters shown of a value.
 const MOST: usize = 160;
@@ -120,10 +120,7 @@ impl ProvenanceLines<'_> {
 
 /// A value on one line, shortened.
 fn cut(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let text = plain_text(value);
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
