@@ -3,6 +3,7 @@
 //! The rest of the whole is ignored, because it may be incomplete. So keywords that depend on the rest (`if`, `not`,
 //! `dependentSchemas`) do not constrain a part; of several alternatives (`anyOf`, `oneOf`) one must permit it.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::{compile, escape, named_types};
@@ -21,32 +22,15 @@ pub fn part_at(root: &Value, path: &[Segment]) -> Option<Value> {
 
 /// A reference to a JSON pointer in the whole schema.
 fn reference(pointer: &str) -> Value {
-    let mut target = format!("{ROOT}#");
-    for byte in pointer.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b'$' => {
-                target.push(char::from(byte));
-            }
-            _ => target.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    json!({"$ref": target})
+    const ENCODED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'$');
+    json!({"$ref": format!("{ROOT}#{}", utf8_percent_encode(pointer, ENCODED))})
 }
 
 /// The JSON pointer of a part, if a single place of the whole schema describes it.
 pub(super) fn pointer_of(part: &Value) -> Option<String> {
     let target = part.get("$ref")?.as_str()?.strip_prefix(ROOT)?.strip_prefix('#')?;
-    let mut bytes = Vec::with_capacity(target.len());
-    let mut rest = target.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                u8::from_str_radix(&format!("{}{}", char::from(rest.next()?), char::from(rest.next()?)), 16).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
+    Some(percent_decode_str(target).decode_utf8().ok()?.into_owned())
 }
 
 struct Search<'a> {
