@@ -183,9 +183,10 @@ impl Grounding<'_> {
     pub fn origins(&self, call: &Call, tool: &Tool, path: &str, literal: &Value, otherwise: &Origins) -> Origins {
         let mut found = Vec::new();
         let params = self.kinds_in(call, tool);
-        match self.look_at(Callee { tool, params: &params }, path, literal, &[], &mut found) {
-            true => found.iter().fold(Origins::default(), |all, one| all.joined(&one.found.origins())),
-            false => otherwise.clone(),
+        if self.look_at(Callee { tool, params: &params }, path, literal, &[], &mut found) {
+            found.iter().fold(Origins::default(), |all, one| all.joined(&one.found.origins()))
+        } else {
+            otherwise.clone()
         }
     }
 
@@ -221,10 +222,7 @@ impl Grounding<'_> {
 
     /// The origins of the words between the references of a text.
     pub fn origins_between(&self, call: &Call, tool: &Tool, path: &str, words: &str, otherwise: &Origins) -> Origins {
-        match is_short(words) {
-            true => Origins::default(),
-            false => self.origins(call, tool, path, &words.into(), otherwise),
-        }
+        if is_short(words) { Origins::default() } else { self.origins(call, tool, path, &words.into(), otherwise) }
     }
 
     /// All grounded parts of a value. Others are ignored.

@@ -27,10 +27,7 @@ fn part(value: &Value, room: &mut usize, most: usize) -> Value {
             let length = text.chars().count();
             let fits = (*room).max(most / 10);
             *room = room.saturating_sub(length + 2);
-            match length > fits {
-                true => format!("{}‹{length} characters›", clip(text, fits)).into(),
-                false => value.clone(),
-            }
+            if length > fits { format!("{}‹{length} characters›", clip(text, fits)).into() } else { value.clone() }
         }
         Value::Array(items) => {
             let mut shown = Vec::new();

@@ -278,10 +278,8 @@ fn length_of_text(text: &str) -> usize {
     let added = |byte: u8| if matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c) { 1 } else { 5 };
     // Most texts have no escapes. Checking all bytes of a chunk is faster than stopping at the first.
     let has_escapes = |piece: &[u8]| piece.iter().fold(false, |found, byte| found | is_escaped(byte));
-    let escapes = match text.as_bytes().chunks(64).any(has_escapes) {
-        false => 0,
-        true => text.bytes().filter(is_escaped).map(added).sum(),
-    };
+    let escapes =
+        if text.as_bytes().chunks(64).any(has_escapes) { text.bytes().filter(is_escaped).map(added).sum() } else { 0 };
     2 + text.chars().count() + escapes
 }
 

@@ -175,10 +175,10 @@ pub(crate) fn without_parts(message: &str, text: &str) -> String {
     }
     let mut left = String::new();
     for (letter, is_shared) in letters.into_iter().zip(shared) {
-        match is_shared {
-            false => left.push(letter),
-            true if !left.ends_with('…') => left.push('…'),
-            true => {}
+        if !is_shared {
+            left.push(letter);
+        } else if !left.ends_with('…') {
+            left.push('…');
         }
     }
     left

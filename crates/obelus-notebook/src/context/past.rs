@@ -38,9 +38,10 @@ impl Past {
     fn messages(&self) -> &[Message] {
         let load = || {
             let messages = (self.load)()?;
-            match messages.len() == self.count {
-                true => Ok(messages),
-                false => Err(format!("{} messages were kept, and {} are there", self.count, messages.len())),
+            if messages.len() == self.count {
+                Ok(messages)
+            } else {
+                Err(format!("{} messages were kept, and {} are there", self.count, messages.len()))
             }
         };
         self.loaded.get_or_init(load).as_deref().unwrap_or_default()

@@ -135,9 +135,10 @@ impl Check {
                     continue;
                 }
                 let is_text = call.is_text_at(&place);
-                let has = |who: Option<&str>| match expr.refs().iter().any(|path| fed(path)) {
-                    true => expr.can_have(&|path| fed(path) || context.read(path, who).is_some()),
-                    false => {
+                let has = |who: Option<&str>| {
+                    if expr.refs().iter().any(|path| fed(path)) {
+                        expr.can_have(&|path| fed(path) || context.read(path, who).is_some())
+                    } else {
                         let value = expr.value(&|path: &Path| context.read(path, who));
                         value.is_some_and(|value| !is_text || has_words(&value))
                     }

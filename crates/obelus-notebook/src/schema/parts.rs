@@ -97,10 +97,13 @@ fn children(fields: &Map<String, Value>, segment: &Segment) -> Vec<String> {
     let of_object = has(&["properties", "patternProperties", "additionalProperties"]);
     match segment {
         Segment::Index(_) => element(fields, segment).into_iter().collect(),
-        Segment::Field(key) if is_digits(key) && of_list => match of_object {
-            true => Vec::new(),
-            false => element(fields, segment).into_iter().collect(),
-        },
+        Segment::Field(key) if is_digits(key) && of_list => {
+            if of_object {
+                Vec::new()
+            } else {
+                element(fields, segment).into_iter().collect()
+            }
+        }
         Segment::Field(key) | Segment::Key(key) => members_by_name(fields, key),
     }
 }
@@ -118,9 +121,10 @@ fn element(fields: &Map<String, Value>, segment: &Segment) -> Option<String> {
         return None;
     }
     let index: usize = segment.key().parse().ok()?;
-    match index < first.len() {
-        true => Some(format!("/{list}/{index}")),
-        false => fields.contains_key(others).then(|| format!("/{others}")),
+    if index < first.len() {
+        Some(format!("/{list}/{index}"))
+    } else {
+        fields.contains_key(others).then(|| format!("/{others}"))
     }
 }
 

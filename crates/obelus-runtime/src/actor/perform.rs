@@ -127,14 +127,13 @@ impl Actor {
     /// Ends a batch: publishes steps, writes files, and checkpoints a resting session now and then.
     pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
         self.active_at = Instant::now();
-        match self.report.feed.is_watched() {
-            // The next batch follows at once, and its report has these steps too.
-            true if self.work.has_outcomes() && rest.is_none() => {}
-            true => {
-                let moved = self.report.moved(&mut self.session);
-                self.report.feed.publish_transient(at, [moved]);
-            }
-            false => self.report.skip(&mut self.session),
+        // If the next batch follows at once, its report has these steps too.
+        let has_next_batch = self.work.has_outcomes() && rest.is_none();
+        if !self.report.feed.is_watched() {
+            self.report.skip(&mut self.session);
+        } else if !has_next_batch {
+            let moved = self.report.moved(&mut self.session);
+            self.report.feed.publish_transient(at, [moved]);
         }
         let is_at_rest = self.session.is_at_rest();
         match &rest {

@@ -360,12 +360,15 @@ impl QuestionViewBuilder<'_> {
         let label = self.titles.param(tool, place).or_else(number).unwrap_or_else(|| place.to_owned());
         let changes = self.question.changes.iter().filter(|change| change.call == index);
         let change = changes.into_iter().find(|change| self.titles.place_of(tool, &change.field) == place);
-        let before = change.map(|change| match self.is_other_record(index, asked, tool) {
-            true => BeforeView { value: None, is_same: false },
-            false => BeforeView {
-                value: change.before.as_ref().map(|before| self.named(place, before)),
-                is_same: change.before.as_ref() == Some(&change.after),
-            },
+        let before = change.map(|change| {
+            if self.is_other_record(index, asked, tool) {
+                BeforeView { value: None, is_same: false }
+            } else {
+                BeforeView {
+                    value: change.before.as_ref().map(|before| self.named(place, before)),
+                    is_same: change.before.as_ref() == Some(&change.after),
+                }
+            }
         });
         let mark = self.mark(asked, place);
         let value = self.named(place, value);

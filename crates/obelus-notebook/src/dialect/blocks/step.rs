@@ -120,9 +120,10 @@ fn check_beside(name: &str, value: &Value) -> Result<(), String> {
         _ if METAS.contains(&name) => (value.is_string(), "a string"),
         _ => return Err(unknown(name)),
     };
-    match fits || value.is_null() {
-        true => Ok(()),
-        false => Err(format!("`{name}` is {is}, not {}", visible(&short(&value.to_string())))),
+    if fits || value.is_null() {
+        Ok(())
+    } else {
+        Err(format!("`{name}` is {is}, not {}", visible(&short(&value.to_string()))))
     }
 }
 

@@ -132,10 +132,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Opti
         }
     };
     let Some(reply) = begun else {
-        return match is_paused(&handle).await? {
-            true => Ok(None),
-            false => bail!("{}", words_of(None).running.not_begun),
-        };
+        return if is_paused(&handle).await? { Ok(None) } else { bail!("{}", words_of(None).running.not_begun) };
     };
     if has_people && reply.ends == TurnEnd::Waiting {
         return attended(watch, Vec::new()).await;
@@ -153,10 +150,11 @@ async fn attended(watch: &mut Watch, work: Vec<ChatWork>) -> Result<Option<(Repl
         return Ok(None);
     }
     let is_asked = is_asked(&handle).await?;
-    let finished = match is_interrupted || is_asked {
+    let finished = if is_interrupted || is_asked {
         // Calls that wait for a person, or were left, are not waited for.
-        true => None,
-        false => watch.stoppable(handle.finished()).await.ok().flatten(),
+        None
+    } else {
+        watch.stoppable(handle.finished()).await.ok().flatten()
     };
     let Some(reply) = (match finished {
         Some(reply) => Some(reply),
@@ -175,10 +173,7 @@ async fn told(handle: &SessionHandle, input: Input) -> Result<Option<Reply>, Ref
 
 /// Waits until the turn rests, or until it is paused and nothing runs. A paused turn has no reply yet.
 pub(crate) async fn rested_or_paused(handle: &SessionHandle) -> Result<Option<Reply>, Refused> {
-    match handle.read_at_rest(Session::is_at_rest).await? {
-        true => handle.rested().await,
-        false => handle.finished().await,
-    }
+    if handle.read_at_rest(Session::is_at_rest).await? { handle.rested().await } else { handle.finished().await }
 }
 
 /// Whether somebody paused the session in the middle of its turn.
@@ -193,10 +188,12 @@ pub(crate) async fn tell_paused(handle: &SessionHandle, is_taken: bool, shown: &
     let (by, id) = (by.unwrap_or_default(), visible(handle.id()));
     let by_whom = by_in_words(&by, phrases);
     let named = with_store(handle.id(), shown.store.as_deref());
-    output::note(&match is_taken {
-        true => fill(phrases.kept.noted, &[&by_whom, &named]),
-        false => fill(phrases.kept.paused_by, &[&id, &by_whom, &named]),
-    });
+    let note = if is_taken {
+        fill(phrases.kept.noted, &[&by_whom, &named])
+    } else {
+        fill(phrases.kept.paused_by, &[&id, &by_whom, &named])
+    };
+    output::note(&note);
     if shown.as_json {
         output::json(&json!({"paused": by, "taken": is_taken}));
     }

@@ -45,10 +45,7 @@ impl ShowOptions {
 
     /// Shows the result. A stored session can be answered by other commands.
     pub(super) fn end(&self, session: &Session, reply: &Reply, kept_as: Option<&str>) {
-        match self.as_json {
-            true => output::json(&document(session, reply)),
-            false => report(session, reply, self, kept_as),
-        }
+        if self.as_json { output::json(&document(session, reply)) } else { report(session, reply, self, kept_as) }
     }
 
     /// The exit code. `approved` is the question whose calls the command let run.

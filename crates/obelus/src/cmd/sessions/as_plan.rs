@@ -173,9 +173,12 @@ fn unkept_calls(context: &Context, ended: Vec<EndedCall>) -> impl Iterator<Item 
         ended.is_result_unknown || (ended.ran.get("_outputPath").is_none() && !is_kept(&ended.ran))
     };
     let proposed = |ended: &EndedCall| {
-        let is_its = |proposed: &Value| match ended.is_result_unknown {
-            true => proposed["_tool"] == ended.ran["_tool"] && is_proposal_of(proposed, &ended.ran),
-            false => is_same(proposed, &ended.ran),
+        let is_its = |proposed: &Value| {
+            if ended.is_result_unknown {
+                proposed["_tool"] == ended.ran["_tool"] && is_proposal_of(proposed, &ended.ran)
+            } else {
+                is_same(proposed, &ended.ran)
+            }
         };
         messages.iter().rev().find_map(|message| match message {
             Message::Plan(plan) => plan.calls.iter().find(|proposed| is_its(proposed)),
