@@ -47,6 +47,7 @@ use obelus_kernel::session::{Refused, Session};
 use obelus_kernel::{Message, Role};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::sessions::InputId;
+use obelus_runtime::text::hex;
 use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
 use sha2::{Digest as _, Sha256};
 
@@ -238,8 +239,7 @@ pub(crate) fn check_id(id: &str) -> Result<(), ChannelError> {
 
 /// An id derived from a key, so that the object is created once.
 pub(crate) fn id_of_key(what: &str, key: &str) -> String {
-    let whole = Sha256::digest(format!("{what}\n{key}").as_bytes());
-    whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(format!("{what}\n{key}").as_bytes())[..16])
 }
 
 /// An unguessable id.

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use obelus_kernel::session::sent_by::SentBy;
+use obelus_runtime::text::hex;
 use obelus_runtime::{Secret, system_clock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -283,8 +284,7 @@ pub(crate) fn drawn(prefix: &str) -> Result<Secret, TokenError> {
 }
 
 pub(crate) fn hash_of(token: &str) -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    Sha256::digest(token.as_bytes()).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    hex(&Sha256::digest(token.as_bytes()))
 }
 
 /// Compares two hashes in constant time.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply, TurnEnd};
-use obelus_runtime::people::plain_text;
+use obelus_runtime::text::plain_text;
 use obelus_runtime::{EventBody, SessionEvent};
 use serde_json::{Value, json};
 

@@ -9,8 +9,9 @@ use obelus_kernel::session::plan_graph::{PlanGraph, PlannedCall, ValueFlow};
 use obelus_kernel::session::{About, AskedCall, CallStatus, Question, Session};
 use obelus_kernel::steps::{StepFilter, StepNode, Steps};
 use obelus_runtime::Language;
-use obelus_runtime::people::{StepLine, Titles, failure_in_words, plain_text};
+use obelus_runtime::people::{StepLine, Titles, failure_in_words};
 use obelus_runtime::sessions::InboxId;
+use obelus_runtime::text::plain_text;
 use serde_json::{Map, Value};
 
 use super::{Service, check_id};

@@ -4,7 +4,7 @@ use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
 use obelus_runtime::Language;
-use obelus_runtime::people::plain_text;
+use obelus_runtime::text::plain_text;
 use obelus_words::fill;
 use serde_json::{Value, json};
 

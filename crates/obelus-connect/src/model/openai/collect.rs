@@ -134,7 +134,7 @@ impl Collected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use obelus_runtime::people::plain_text;
+    use obelus_runtime::text::plain_text;
     use serde_json::{Value, json};
 
     fn collected(events: &[Value]) -> Result<Answer, ModelFailure> {

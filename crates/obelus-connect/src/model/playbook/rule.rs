@@ -4,7 +4,7 @@ use obelus_kernel::CallFields as _;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{Answer, CallStatus, Prompt, Solution};
-use obelus_runtime::people::plain_text;
+use obelus_runtime::text::plain_text;
 use regex::Regex;
 use serde_json::Value;
 

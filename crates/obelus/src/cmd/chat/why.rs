@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM, YELLOW};
-use obelus_runtime::people::{Titles, plain_text};
+use obelus_runtime::people::Titles;
+use obelus_runtime::text::plain_text;
 
 /// The number of characters shown of a value.
 const MOST: usize = 160;
