@@ -156,9 +156,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     std::fs::remove_dir_all(target()?.join("bench-work")).ok();
     let machine = machine(arguments.quick);
     if arguments.json {
-        print(&format!("{:#}\n", table::json(&machine, &rows)))
+        print(&format!("{:#}\n", table::json(&machine, &rows)));
     } else {
-        print(&table::text(&rows))
+        print(&table::text(&rows));
     }
     if arguments.parts.is_empty() {
         table::write(&table::markdown(&machine, &rows))?;
