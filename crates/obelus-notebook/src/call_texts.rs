@@ -15,7 +15,7 @@ use crate::message::Message;
 use crate::names::alike;
 use crate::tool::{NameSource, Tool};
 use crate::visible::visible;
-use crate::wording::plain_text;
+use crate::wording::{clip, plain_text};
 
 /// The longest line of a call.
 const LONGEST_LINE: usize = 200;
@@ -76,11 +76,7 @@ impl CallTexts<'_> {
         if !set.is_empty() {
             line.push_str(&format!(" ({})", set.join(", ")));
         }
-        let line = visible(&line);
-        match line.char_indices().nth(LONGEST_LINE) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line,
-        }
+        clip(&visible(&line), LONGEST_LINE)
     }
 
     /// The name of a parameter's value, if the context has it.

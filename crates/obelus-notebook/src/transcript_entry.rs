@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::shorten::clip;
 use crate::time::Time;
+use crate::wording::clip;
 
 /// The status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -330,20 +330,6 @@ mod tests {
             json!({"ключ": {"b": [], "c\"": null}, "d": "e"}),
         ] {
             assert_eq!(length_of_json(&value), value.to_string().chars().count(), "{value}");
-        }
-    }
-
-    #[test]
-    fn a_text_is_cut_by_characters() {
-        for (text, most, cut) in [
-            ("", 0, ""),
-            ("abc", 3, "abc"),
-            ("abcd", 3, "abc…"),
-            ("ёлка", 4, "ёлка"),
-            ("ёлка", 3, "ёлк…"),
-            ("abё", 2, "ab…"),
-        ] {
-            assert_eq!(clip(text, most), cut);
         }
     }
 }

@@ -168,10 +168,10 @@ pub mod masking {
     pub use crate::secret::{MASKED, mask_bytes, mask_value, without_secrets};
 }
 
-/// Texts of JSON values and of bytes.
+/// Texts of JSON values and of bytes, and the beginning of a text.
 pub mod text {
     pub use obelus_notebook::canonical::hex;
-    pub use obelus_notebook::wording::plain_text;
+    pub use obelus_notebook::wording::{clip, plain_text};
 }
 
 /// Texts for people, in Russian and English: questions, and the results of steps and turns.

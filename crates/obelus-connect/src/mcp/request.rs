@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
+use obelus_runtime::text::clip;
 use obelus_runtime::{Elicited, Elicitor};
 use rmcp::ServiceError;
 use rmcp::model::{
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::connection::Connection;
-use super::error::{McpError, McpErrorKind, shortened};
+use super::error::{McpError, McpErrorKind};
 use super::handler::{ServerQuestion, form_of};
 
 /// How often a server may ask for input before it must return a result.
@@ -198,7 +199,7 @@ fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
 impl Connection {
     /// A question of the server, prefixed with its name because the text is not ours.
     fn words_of(&self, words: &str) -> String {
-        format!("{}: {}", self.server, shortened(words, MOST_WORDS))
+        format!("{}: {}", self.server, clip(words, MOST_WORDS))
     }
 }
 

@@ -10,7 +10,7 @@ use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM, YELLOW};
 use obelus_runtime::people::Titles;
-use obelus_runtime::text::plain_text;
+use obelus_runtime::text::{clip, plain_text};
 
 /// The number of characters shown of a value.
 const MOST: usize = 160;
@@ -121,11 +121,7 @@ impl ProvenanceLines<'_> {
 
 /// A value on one line, shortened.
 fn cut(value: &Value) -> String {
-    let text = plain_text(value);
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    clip(&plain_text(value), MOST)
 }
 
 #[cfg(test)]
