@@ -165,14 +165,14 @@ impl Service {
     pub async fn read<T: Send + 'static>(
         &self,
         id: &str,
-        look: impl FnOnce(&Session) -> T + Send + 'static,
+        read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, ChannelError> {
         check_id(id)?;
         if let Some(handle) = self.host.find(id) {
-            return Ok(handle.inspect(look).await?);
+            return Ok(handle.inspect(read).await?);
         }
         let id = id.to_owned();
-        self.blocking(move |host| Ok(look(&host.view_interrupted(&id)?))).await
+        self.blocking(move |host| Ok(read(&host.view_interrupted(&id)?))).await
     }
 
     /// Reads from a session as it was after a record.
@@ -180,9 +180,9 @@ impl Service {
         &self,
         id: &str,
         at: Option<u64>,
-        look: impl FnOnce(&Session) -> T + Send + 'static,
+        read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, ChannelError> {
-        let Some(at) = at else { return self.read(id, look).await };
+        let Some(at) = at else { return self.read(id, read).await };
         check_id(id)?;
         let id = id.to_owned();
         let work = move |host: &Host| {
@@ -191,7 +191,7 @@ impl Service {
                 let records = rows.iter().find(|row| row.id == id).map_or(0, |row| row.records);
                 return Err(HostError::NoRecord { session: id, records, at }.into());
             }
-            Ok(look(&host.view(&id, Some(at))?))
+            Ok(read(&host.view(&id, Some(at))?))
         };
         self.blocking(work).await
     }

@@ -207,8 +207,8 @@ impl Tokens {
     /// The current tokens of the file.
     fn entries(&self) -> Arc<[TokenEntry]> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = |about: fs::Metadata| Ok((about.modified()?, about.ino(), about.mode()));
-        let seen = fs::metadata(&self.file).and_then(look).ok();
+        let version_of = |about: fs::Metadata| Ok((about.modified()?, about.ino(), about.mode()));
+        let seen = fs::metadata(&self.file).and_then(version_of).ok();
         if seen.is_none() || read.seen != seen {
             // An unreadable file permits nothing.
             *read = CachedTokens { seen, entries: read_entries(&self.file).unwrap_or_default().into() };

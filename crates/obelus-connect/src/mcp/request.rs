@@ -180,8 +180,8 @@ async fn answers(
 }
 
 /// The answer for a server. A form is an object: a bare value becomes its only field.
-fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
-    let content = match told {
+fn result_of(elicited: Elicited, schema: &Value) -> ElicitResult {
+    let content = match elicited {
         Elicited::Value(value @ Value::Object(_)) => value,
         Elicited::Value(value) => {
             let fields = schema.get("properties").and_then(Value::as_object);
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn answers_of_a_person_are_translated_to_the_protocol() {
         let schema = json!({"properties": {"name": {"type": "string"}}});
-        let said = |told: Elicited, schema: &Value| serde_json::to_value(result_of(told, schema)).unwrap();
+        let said = |elicited: Elicited, schema: &Value| serde_json::to_value(result_of(elicited, schema)).unwrap();
         let accept = json!({"action": "accept", "content": {"name": "Ann"}});
         assert_eq!(said(Elicited::Value(json!({"name": "Ann"})), &schema), accept);
         assert_eq!(said(Elicited::Value(json!("Ann")), &schema), accept);

@@ -158,8 +158,8 @@ impl Context {
     }
 
     /// Restores a checkpoint onto the opening messages.
-    pub fn restore(&mut self, kept: ContextCheckpoint<'_>, load: LoadPast) -> Result<(), String> {
-        let ContextCheckpoint { length, opening, recent, views, instances, plan, tools } = kept;
+    pub fn restore(&mut self, checkpoint: ContextCheckpoint<'_>, load: LoadPast) -> Result<(), String> {
+        let ContextCheckpoint { length, opening, recent, views, instances, plan, tools } = checkpoint;
         if self.past.is_some() || self.messages.len() != opening || opening + recent.len() > length {
             return Err(format!("it began with {opening} messages, and not {}", self.messages.len()));
         }

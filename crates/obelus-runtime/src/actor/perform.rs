@@ -96,7 +96,7 @@ impl Actor {
             match task {
                 Task::Call(start) => self.work.reconcile(*start),
                 Task::AskModel { id } => {
-                    self.tell_passing(EventBody::ModelAsked { request: id.clone() });
+                    self.publish_transient(EventBody::ModelAsked { request: id.clone() });
                     self.ask(id);
                 }
                 Task::Load { id, path } => self.work.load(id, path),
@@ -111,7 +111,7 @@ impl Actor {
             // Text of a delegate or a latent call is not shown to the user.
             Part::Piece(Piece::Words(text)) => {
                 if self.session.is_solving(&id) {
-                    self.tell_passing(EventBody::Writing { text });
+                    self.publish_transient(EventBody::Writing { text });
                 }
                 None
             }
@@ -167,20 +167,20 @@ impl Actor {
     fn about_files(&mut self, work: impl FnOnce(&mut SessionFiles, &obelus_kernel::session::Session) -> Vec<FileNews>) {
         if let Some(files) = &mut self.report.files {
             let news = work(files, &self.session);
-            self.tell_news(news);
+            self.publish_file_news(news);
         }
     }
 
-    pub(super) fn tell_news(&mut self, all: Vec<FileNews>) {
-        all.into_iter().for_each(|news| self.tell_passing(EventBody::Files { news }));
+    pub(super) fn publish_file_news(&mut self, all: Vec<FileNews>) {
+        all.into_iter().for_each(|news| self.publish_transient(EventBody::Files { news }));
     }
 
-    pub(super) fn tell_failure(&mut self, refused: &Refused) {
-        self.tell_passing(EventBody::Failed { code: refused.code, text: refused.text.clone() });
+    pub(super) fn publish_failure(&mut self, refused: &Refused) {
+        self.publish_transient(EventBody::Failed { code: refused.code, text: refused.text.clone() });
     }
 
     /// Publishes an event without a number of its own.
-    fn tell_passing(&mut self, body: EventBody) {
+    fn publish_transient(&mut self, body: EventBody) {
         if self.report.feed.has_consumers() {
             self.report.feed.publish_transient(self.latest, [body]);
         }
