@@ -369,7 +369,7 @@ impl PlainParams {
     fn of(params: &Value) -> Option<Self> {
         let known = ["type", "properties", "required", "additionalProperties", "title", "description"];
         let fields = params.as_object().filter(|fields| fields.keys().all(|name| known.contains(&name.as_str())))?;
-        if fields.get("type").is_some_and(|declared| declared != "object") {
+        if fields.get("type").is_some_and(|said| said != "object") {
             return None;
         }
         let closed = match fields.get("additionalProperties") {
