@@ -135,13 +135,16 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         return Ok(());
     }
     let arguments = read(arguments)?;
-    let is_wanted = |part: &&BenchPart| match arguments.parts.is_empty() {
-        true => match part.by_default {
-            ByDefault::Always => true,
-            ByDefault::Long => !arguments.quick,
-            ByDefault::Never => false,
-        },
-        false => arguments.parts.iter().any(|name| name == part.name),
+    let is_wanted = |part: &&BenchPart| {
+        if arguments.parts.is_empty() {
+            match part.by_default {
+                ByDefault::Always => true,
+                ByDefault::Long => !arguments.quick,
+                ByDefault::Never => false,
+            }
+        } else {
+            arguments.parts.iter().any(|name| name == part.name)
+        }
     };
     let parts: Vec<&BenchPart> = PARTS.iter().filter(is_wanted).collect();
     build(&parts)?;
@@ -152,17 +155,19 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     }
     std::fs::remove_dir_all(target()?.join("bench-work")).ok();
     let machine = machine(arguments.quick);
-    match arguments.json {
-        true => print(&format!("{:#}\n", table::json(&machine, &rows))),
-        false => print(&table::text(&rows)),
+    if arguments.json {
+        print(&format!("{:#}\n", table::json(&machine, &rows)));
+    } else {
+        print(&table::text(&rows));
     }
     if arguments.parts.is_empty() {
         table::write(&table::markdown(&machine, &rows))?;
     }
     let missed: Vec<String> = rows.iter().filter(|row| row.holds() == Some(false)).map(of_goal).collect();
-    match missed.is_empty() {
-        true => Ok(()),
-        false => bail!("{} of {} goals missed: {}", missed.len(), rows.len(), missed.join("; ")),
+    if missed.is_empty() {
+        Ok(())
+    } else {
+        bail!("{} of {} goals missed: {}", missed.len(), rows.len(), missed.join("; "))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use obelus_runtime::{Language, Secret};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::address::is_safe;
@@ -192,16 +193,8 @@ fn refused(status: u16, bytes: &[u8]) -> ClientError {
 
 /// Percent-encodes everything except letters, digits and `-._~:`.
 pub fn encoded(text: &str) -> String {
-    use std::fmt::Write as _;
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 /// Reads the events of a session as they arrive.

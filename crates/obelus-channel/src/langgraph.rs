@@ -9,9 +9,11 @@
 //! | `threads` | sessions as threads: creating, finding, copying, removing |
 //! | `notes` | data of a thread beside its session |
 //! | `state` | values, checkpoints, history, updates |
-//! | `runs` | beginning, listing, waiting for and stopping runs |
+//! | `new_runs` | routes that begin a run: in the background, as a stream, until its end |
 //! | `begin` | the input of a run: messages, decisions, a checkpoint |
-//! | `follow`, `stream` | following a run to its end; the same as server-sent events |
+//! | `runs` | routes of existing runs: showing, listing, joining and stopping |
+//! | `follow` | following a run to its end |
+//! | `wait`, `stream` | a followed run as its final values, or as server-sent events |
 //! | `fold` | messages, runs and checkpoints, folded from events |
 //! | `interrupts`, `ids` | questions as interrupts; ids that are derived from what they name |
 
@@ -21,23 +23,69 @@ pub(crate) mod fold;
 pub(crate) mod follow;
 mod ids;
 mod interrupts;
+mod new_runs;
 mod notes;
 mod runs;
 mod state;
 mod stream;
 mod threads;
+mod wait;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Extension;
+use axum::extract::{Extension, FromRequestParts};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json};
+use crate::service::{Service, SessionSnapshot};
+use fold::Fold;
 use notes::ThreadNotes;
+
+/// A request about threads: the server, the notes beside its sessions, and the caller.
+struct ThreadRequest {
+    app: App,
+    notes: Arc<ThreadNotes>,
+    access: Access,
+}
+
+impl FromRequestParts<App> for ThreadRequest {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let notes = Extension::from_request_parts(parts, app).await;
+        let Extension(notes) = notes.map_err(IntoResponse::into_response)?;
+        let access = Access::from_request_parts(parts, app).await.map_err(IntoResponse::into_response)?;
+        Ok(Self { app: app.clone(), notes, access })
+    }
+}
+
+impl ThreadRequest {
+    fn service(&self) -> &Service {
+        self.app.service()
+    }
+
+    /// A session now, or after a record, in the caller's language.
+    async fn snapshot(&self, session: &str, record: Option<u64>) -> Result<SessionSnapshot, ChannelError> {
+        self.service().snapshot(session, record, self.access.language).await
+    }
+
+    /// The messages, runs and checkpoints of a session.
+    async fn fold(&self, thread: &str, session: &str) -> Result<Fold, ChannelError> {
+        let history = self.service().whole_history(session).await?;
+        Ok(Fold::of(thread, history.iter().map(AsRef::as_ref)))
+    }
+
+    /// Notes that the caller is shown the open questions.
+    fn note_shown(&self, now: &SessionSnapshot) {
+        self.app.note_shown(&self.access, &now.questions);
+    }
+}
 
 /// The result of a handler.
 type ValueResult = Result<Json<Value>, Failure>;
@@ -73,16 +121,16 @@ pub fn routes(store: &Path) -> Router<App> {
         .route("/threads/{id}/state/checkpoint", post(state::at_checkpoint))
         .route("/threads/{id}/state/{checkpoint}", get(state::at))
         .route("/threads/{id}/history", get(state::history_by_query).post(state::history))
-        .route("/threads/{id}/runs", get(runs::list).post(runs::create))
-        .route("/threads/{id}/runs/stream", post(runs::stream))
-        .route("/threads/{id}/runs/wait", post(runs::wait))
+        .route("/threads/{id}/runs", get(runs::list).post(new_runs::create))
+        .route("/threads/{id}/runs/stream", post(new_runs::stream))
+        .route("/threads/{id}/runs/wait", post(new_runs::wait))
         .route("/threads/{id}/runs/{run}", get(runs::show))
         .route("/threads/{id}/runs/{run}/cancel", post(runs::cancel))
         .route("/threads/{id}/runs/{run}/join", get(runs::join))
         .route("/threads/{id}/runs/{run}/stream", get(runs::join_stream))
-        .route("/runs", post(runs::create_stateless))
-        .route("/runs/stream", post(runs::stream_stateless))
-        .route("/runs/wait", post(runs::wait_stateless))
+        .route("/runs", post(new_runs::create_stateless))
+        .route("/runs/stream", post(new_runs::stream_stateless))
+        .route("/runs/wait", post(new_runs::wait_stateless))
         .layer(Extension(Arc::new(ThreadNotes::new(store))))
 }
 

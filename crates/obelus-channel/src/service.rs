@@ -47,6 +47,7 @@ use obelus_kernel::session::{Refused, Session};
 use obelus_kernel::{Message, Role};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::sessions::InputId;
+use obelus_runtime::text::hex;
 use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
 use sha2::{Digest as _, Sha256};
 
@@ -164,14 +165,14 @@ impl Service {
     pub async fn read<T: Send + 'static>(
         &self,
         id: &str,
-        look: impl FnOnce(&Session) -> T + Send + 'static,
+        read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, ChannelError> {
         check_id(id)?;
         if let Some(handle) = self.host.find(id) {
-            return Ok(handle.inspect(look).await?);
+            return Ok(handle.inspect(read).await?);
         }
         let id = id.to_owned();
-        self.blocking(move |host| Ok(look(&host.view_interrupted(&id)?))).await
+        self.blocking(move |host| Ok(read(&host.view_interrupted(&id)?))).await
     }
 
     /// Reads from a session as it was after a record.
@@ -179,9 +180,9 @@ impl Service {
         &self,
         id: &str,
         at: Option<u64>,
-        look: impl FnOnce(&Session) -> T + Send + 'static,
+        read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, ChannelError> {
-        let Some(at) = at else { return self.read(id, look).await };
+        let Some(at) = at else { return self.read(id, read).await };
         check_id(id)?;
         let id = id.to_owned();
         let work = move |host: &Host| {
@@ -190,7 +191,7 @@ impl Service {
                 let records = rows.iter().find(|row| row.id == id).map_or(0, |row| row.records);
                 return Err(HostError::NoRecord { session: id, records, at }.into());
             }
-            Ok(look(&host.view(&id, Some(at))?))
+            Ok(read(&host.view(&id, Some(at))?))
         };
         self.blocking(work).await
     }
@@ -238,8 +239,7 @@ pub(crate) fn check_id(id: &str) -> Result<(), ChannelError> {
 
 /// An id derived from a key, so that the object is created once.
 pub(crate) fn id_of_key(what: &str, key: &str) -> String {
-    let whole = Sha256::digest(format!("{what}\n{key}").as_bytes());
-    whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(format!("{what}\n{key}").as_bytes())[..16])
 }
 
 /// An unguessable id.

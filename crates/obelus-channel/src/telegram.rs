@@ -55,21 +55,21 @@ pub struct Telegram {
     service: Service,
     config: TelegramConfig,
     folder: PathBuf,
-    tell: TellOperator,
+    warn: WarnOperator,
 }
 
 /// Reports problems to the server's operator.
-type TellOperator = Box<dyn Fn(&str) + Send + Sync>;
+type WarnOperator = Box<dyn Fn(&str) + Send + Sync>;
 
 impl Telegram {
-    /// A bot for a service. Its data are stored in the folder; `tell` gets its problems.
+    /// A bot for a service. Its data are stored in the folder; `warn` gets its problems.
     pub fn new(
         service: Service,
         config: TelegramConfig,
         folder: impl Into<PathBuf>,
-        tell: impl Fn(&str) + Send + Sync + 'static,
+        warn: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
-        Self { service, config, folder: folder.into(), tell: Box::new(tell) }
+        Self { service, config, folder: folder.into(), warn: Box::new(warn) }
     }
 
     /// Runs the bot until `end` completes. An error is permanent: an invalid token, an unreadable file, a missing
@@ -91,7 +91,7 @@ impl Telegram {
 
     /// Asks the Bot API for the bot's identity, with retries while it is unreachable.
     async fn connect(self) -> Result<Arc<Bot>, TelegramError> {
-        let Self { service, config, folder, tell } = self;
+        let Self { service, config, folder, warn } = self;
         if let Err(error) = service.agent(&config.agent, config.lang).await {
             return Err(TelegramError(error.words(service.language())));
         }
@@ -102,7 +102,7 @@ impl Telegram {
                 Ok(me) => break me,
                 Err(error) if is_fatal(&error) => return Err(no_bot(&error)),
                 Err(error) => {
-                    tell(&format!("Telegram: {error}"));
+                    warn(&format!("Telegram: {error}"));
                     backoff.pause(&error).await;
                 }
             }
@@ -112,7 +112,7 @@ impl Telegram {
         let username = me["username"].as_str().unwrap_or_default().to_lowercase();
         let state_file = BotStateFile::open(&folder, id).map_err(TelegramError)?;
         if config.allow.is_empty() {
-            tell("Telegram: `allow` is empty, so the bot answers nobody: write to it, and it replies with your number");
+            warn("Telegram: `allow` is empty, so the bot answers nobody: write to it, and it replies with your number");
         }
         Ok(Arc::new(Bot {
             service,
@@ -121,7 +121,7 @@ impl Telegram {
             id,
             username,
             state_file,
-            tell,
+            warn,
             pace: ChatPace::default(),
             memory: Mutex::default(),
             tasks: Mutex::default(),
@@ -148,7 +148,7 @@ struct Bot {
     username: String,
     state_file: BotStateFile,
     pace: ChatPace,
-    tell: TellOperator,
+    warn: WarnOperator,
     memory: Mutex<BotMemory>,
     /// Tasks beside the polling. They end with the bot.
     tasks: Mutex<JoinSet<()>>,
@@ -188,7 +188,7 @@ impl Bot {
     /// Changes the stored data. If they cannot be written, the change lasts until the next restart.
     fn keep<T>(&self, change: impl FnOnce(&mut state::Saved) -> T) -> Option<T> {
         let written = self.state_file.change(change);
-        written.map_err(|error| (self.tell)(&format!("Telegram: telegram.json cannot be written: {error}"))).ok()
+        written.map_err(|error| (self.warn)(&format!("Telegram: telegram.json cannot be written: {error}"))).ok()
     }
 
     /// The language of a conversation.
@@ -232,7 +232,7 @@ impl Bot {
         let bot = Arc::clone(self);
         self.spawn(async move {
             if let Err(error) = bot.send(chat, &text, None).await {
-                (bot.tell)(&format!("Telegram: {error}"));
+                (bot.warn)(&format!("Telegram: {error}"));
             }
         });
     }
@@ -244,7 +244,7 @@ impl Bot {
         }
         self.pace.turn(chat).await;
         let sent = self.api.send_text_file(chat, "question.txt", whole, "").await;
-        sent.map_err(|error| (self.tell)(&format!("Telegram: {error}"))).is_ok()
+        sent.map_err(|error| (self.warn)(&format!("Telegram: {error}"))).is_ok()
     }
 
     /// Updates a card: with buttons while its question is open, else with the result.
@@ -253,7 +253,7 @@ impl Bot {
         let language = self.language_of(&card.session);
         let row = match self.service.question(&card.question, Some(language)).await {
             Ok(row) => row,
-            Err(error) => return (self.tell)(&format!("Telegram: {}: {error}", card.question)),
+            Err(error) => return (self.warn)(&format!("Telegram: {}: {error}", card.question)),
         };
         if row.status == QuestionStatus::Requested {
             return self.refresh_open(token, &card, &row, language).await;
@@ -262,7 +262,7 @@ impl Bot {
         if let Some(message) = card.message
             && let Err(error) = self.edit(card.chat, message, &text, Some(&keyboard)).await
         {
-            (self.tell)(&format!("Telegram: {error}"));
+            (self.warn)(&format!("Telegram: {error}"));
         }
         self.keep(|saved| saved.cards.remove(token));
         self.memory().pressed.remove(token);
@@ -300,7 +300,7 @@ impl Bot {
             });
         }
         if let Err(error) = edited {
-            (self.tell)(&format!("Telegram: {error}"));
+            (self.warn)(&format!("Telegram: {error}"));
         }
     }
 }

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use obelus_kernel::session::sent_by::SentBy;
+use obelus_runtime::text::hex;
 use obelus_runtime::{Secret, system_clock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -206,8 +207,8 @@ impl Tokens {
     /// The current tokens of the file.
     fn entries(&self) -> Arc<[TokenEntry]> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = |about: fs::Metadata| Ok((about.modified()?, about.ino(), about.mode()));
-        let seen = fs::metadata(&self.file).and_then(look).ok();
+        let version_of = |about: fs::Metadata| Ok((about.modified()?, about.ino(), about.mode()));
+        let seen = fs::metadata(&self.file).and_then(version_of).ok();
         if seen.is_none() || read.seen != seen {
             // An unreadable file permits nothing.
             *read = CachedTokens { seen, entries: read_entries(&self.file).unwrap_or_default().into() };
@@ -283,8 +284,7 @@ pub(crate) fn drawn(prefix: &str) -> Result<Secret, TokenError> {
 }
 
 pub(crate) fn hash_of(token: &str) -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    Sha256::digest(token.as_bytes()).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    hex(&Sha256::digest(token.as_bytes()))
 }
 
 /// Compares two hashes in constant time.

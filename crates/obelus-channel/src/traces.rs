@@ -36,11 +36,11 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Sends traces to a collector, such as `http://127.0.0.1:4318`. `tell` gets its problems, once each time.
+    /// Sends traces to a collector, such as `http://127.0.0.1:4318`. `warn` gets its problems, once each time.
     pub fn start(
         collector: &str,
         with_content: bool,
-        tell: impl Fn(&str) + Send + Sync + 'static,
+        warn: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, String> {
         if !crate::address::is_safe(collector) {
             return Err(format!("`{collector}` is no collector: HTTPS, or an address of this machine"));
@@ -49,7 +49,7 @@ impl Traces {
         let http = http.map_err(|error| format!("HTTPS cannot be set up: {error}"))?;
         let (queue, waiting) = mpsc::channel(MOST_WAITING);
         let address = format!("{}/v1/traces", collector.trim_end_matches('/'));
-        tokio::spawn(send_all(http, address, waiting, tell));
+        tokio::spawn(send_all(http, address, waiting, warn));
         Ok(Self { queue, followed: Arc::default(), with_content })
     }
 
@@ -95,7 +95,7 @@ async fn send_all(
     http: reqwest::Client,
     address: String,
     mut waiting: mpsc::Receiver<Value>,
-    tell: impl Fn(&str) + Send + Sync + 'static,
+    warn: impl Fn(&str) + Send + Sync + 'static,
 ) {
     let mut is_down = false;
     while let Some(first) = waiting.recv().await {
@@ -112,7 +112,7 @@ async fn send_all(
         let failed = sent.and_then(reqwest::Response::error_for_status).err().map(reqwest::Error::without_url);
         // A failure is reported once until it works again.
         if let Some(error) = failed.as_ref().filter(|_| !is_down) {
-            tell(&format!("the collector takes no traces, which are lost meanwhile: {error}"));
+            warn(&format!("the collector takes no traces, which are lost meanwhile: {error}"));
         }
         is_down = failed.is_some();
     }

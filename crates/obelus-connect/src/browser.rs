@@ -326,45 +326,45 @@ impl Browser {
         let (server, rules) = (self.server()?, &self.section.rules);
         let mut reply = page::ask(server, &memory.sites, rules, ask.clone()).await?;
         // A browser that has ended answers once more, without tabs; the next call starts another.
-        if matches!(&reply, QueryReply::PageReply(told) if told.tabs.is_empty()) {
+        if matches!(&reply, QueryReply::PageReply(page_reply) if page_reply.tabs.is_empty()) {
             reply = page::ask(server, &memory.sites, rules, ask).await?;
         }
-        if let QueryReply::PageReply(told) = &mut reply {
+        if let QueryReply::PageReply(page_reply) = &mut reply {
             // Requests are shown and stored: secrets become names, and long texts are cut.
-            let held = told.held.iter_mut().map(|held| &mut held.request);
-            for value in held.chain(&mut told.sent).flat_map(|request| request.fields.values_mut()) {
+            let held = page_reply.held.iter_mut().map(|held| &mut held.request);
+            for value in held.chain(&mut page_reply.sent).flat_map(|request| request.fields.values_mut()) {
                 *value = guard::carried(&self.section.secrets.hide(std::mem::take(value)));
             }
-            let facts = told.facts.iter().flatten().chain(told.point.as_ref().map(|point| &point.facts));
+            let facts = page_reply.facts.iter().flatten().chain(page_reply.point.as_ref().map(|point| &point.facts));
             let forms = facts.clone().filter_map(|facts| Some(facts.form.as_ref()?.address.as_str()));
             let links = facts.filter_map(|facts| facts.link.as_deref());
-            let addresses = links.chain(forms).chain([told.address.as_str()]);
+            let addresses = links.chain(forms).chain([page_reply.address.as_str()]);
             memory.note_addresses(addresses, &self.section.secrets);
-            self.keep_profile(told, memory).await?;
+            self.keep_profile(page_reply, memory).await?;
             // If the browser ended by itself, the next observation reopens its page.
             let was_somewhere = memory.address.as_ref().is_some_and(|address| address.starts_with("http"));
-            if (told.fresh || memory.reborn) && was_somewhere && told.address == "about:blank" {
+            if (page_reply.fresh || memory.reborn) && was_somewhere && page_reply.address == "about:blank" {
                 memory.reborn = true;
                 return Ok(reply);
             }
-            let parsed = url::Url::parse(&told.address).ok();
+            let parsed = url::Url::parse(&page_reply.address).ok();
             // An address that deletes is not reopened automatically.
             if parsed.is_some_and(|address| memory.sites.allow(&address) && !judge::deletes(&address)) {
-                memory.home = Some(told.address.clone());
+                memory.home = Some(page_reply.address.clone());
             }
-            memory.address = Some(told.address.clone());
+            memory.address = Some(page_reply.address.clone());
         }
         Ok(reply)
     }
 
     /// Restores the profile in a restarted browser, and stores the current one.
-    async fn keep_profile(&self, told: &PageReply, memory: &mut BrowserMemory) -> Result<(), Failed> {
-        if told.fresh && !memory.keeper.profile.is_empty() {
+    async fn keep_profile(&self, page_reply: &PageReply, memory: &mut BrowserMemory) -> Result<(), Failed> {
+        if page_reply.fresh && !memory.keeper.profile.is_empty() {
             let ask = PageQuery { restore: Some(memory.keeper.profile.clone()), ..PageQuery::default() };
             page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
         }
-        if let Some(profile) = told.profile.clone().filter(|_| !told.fresh) {
-            let address = Some(told.address.clone()).filter(|address| address.starts_with("http"));
+        if let Some(profile) = page_reply.profile.clone().filter(|_| !page_reply.fresh) {
+            let address = Some(page_reply.address.clone()).filter(|address| address.starts_with("http"));
             let written = memory.keeper.keep(profile::Profile { address, ..profile });
             written
                 .map_err(|error| Failed::new("browser", format!("the browser's profile cannot be kept: {error}")))?;

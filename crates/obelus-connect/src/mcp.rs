@@ -130,7 +130,7 @@ impl Servers {
         let mut tools = Vec::new();
         for (name, listed) in &by_server {
             let Some(server) = self.by_name.get(name) else { continue };
-            listed.notes.iter().for_each(|note| self.news.tell(note));
+            listed.notes.iter().for_each(|note| self.news.report(note));
             let offered = listed.tools.iter().filter(|(tool, _)| server.spec().offers(tool));
             tools.extend(offered.map(|(tool, schema)| (format!("{name}.{tool}"), schema.clone())));
         }

@@ -81,8 +81,8 @@ impl StandardConnector {
 
     /// Sets the receiver of notices.
     #[must_use]
-    pub fn with_notices(self, tell: impl Fn(Notice<'_>) + Send + Sync + 'static) -> Self {
-        Self { notices: Some(Arc::new(tell)), ..self }
+    pub fn with_notices(self, notify: impl Fn(Notice<'_>) + Send + Sync + 'static) -> Self {
+        Self { notices: Some(Arc::new(notify)), ..self }
     }
 
     /// Sets the language for people; by default the agent's.
@@ -133,11 +133,11 @@ impl StandardConnector {
     }
 
     /// Tells of secrets that would not be masked in results, each once in a process.
-    fn tell_short_secrets(&self) {
-        let Some(tell) = &self.notices else { return };
+    fn warn_about_short_secrets(&self) {
+        let Some(notify) = &self.notices else { return };
         let names = Secret::take_short();
         if !names.is_empty() {
-            tell(Notice::ShortSecrets(&names));
+            notify(Notice::ShortSecrets(&names));
         }
     }
 
@@ -157,7 +157,7 @@ impl StandardConnector {
             let bound = crate::activity::bind_with(&mut activities, &bindings, &lot.folder, servers.browser());
             bound.map_err(|error| in_file(spec, error))?;
         }
-        self.tell_short_secrets();
+        self.warn_about_short_secrets();
         servers.bind_into(&mut activities);
         Ok(activities)
     }
@@ -173,7 +173,7 @@ impl StandardConnector {
             let bound = crate::activity::bind_into(&mut activities, &bindings, &lot.folder);
             bound.map_err(|error| in_file(spec, error))?;
         }
-        self.tell_short_secrets();
+        self.warn_about_short_secrets();
         let model = self.model(spec)?;
         Ok(Connections { activities: Arc::new(activities), model, services: None, requests: requests() })
     }

@@ -16,12 +16,16 @@ pub(crate) fn client() -> reqwest::ClientBuilder {
 /// Sets the proxies of the environment. Requests to this machine go to none: plain HTTP is permitted there because no
 /// one else sees it.
 fn with_proxies(builder: reqwest::ClientBuilder, of: impl Fn(&str) -> Option<String>) -> reqwest::ClientBuilder {
-    let first = |names: [&str; 4]| names.iter().find_map(|name| of(name).filter(|value| !value.is_empty()));
-    let except = unproxied(first(["NO_PROXY", "no_proxy", "", ""]).as_deref());
-    let http = first(["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]).map(Proxy::http);
-    let https = first(["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]).map(Proxy::https);
-    let known = [http, https].into_iter().flatten().filter_map(Result::ok);
-    known.fold(builder.no_proxy(), |builder, proxy| builder.proxy(proxy.no_proxy(except.clone())))
+    let first_set = |names: &[&str]| names.iter().find_map(|name| of(name).filter(|value| !value.is_empty()));
+    let except = unproxied(first_set(&["NO_PROXY", "no_proxy"]).as_deref());
+    let http = first_set(&["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]).map(Proxy::http);
+    let https = first_set(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]).map(Proxy::https);
+    let mut builder = builder.no_proxy();
+    // An invalid address of a proxy is ignored.
+    for proxy in [http, https].into_iter().flatten().flatten() {
+        builder = builder.proxy(proxy.no_proxy(except.clone()));
+    }
+    builder
 }
 
 /// The hosts that no proxy is used for: those of `NO_PROXY`, and this machine.
@@ -52,16 +56,9 @@ pub(crate) fn no_tls(problem: impl Display) -> String {
 /// Percent-encodes everything except letters, digits and `-._~`.
 #[cfg(feature = "http")]
 pub(crate) fn encoded(text: &str) -> String {
-    use std::fmt::Write as _;
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
+    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 #[cfg(test)]

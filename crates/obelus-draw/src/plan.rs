@@ -2,6 +2,7 @@
 
 use obelus_kernel::Effect;
 use obelus_kernel::plan::{Check, RunsFor};
+use obelus_notebook::wording::plain_text;
 
 use crate::{Drawing, DrawnEdge, DrawnNode, NodeKind};
 
@@ -21,7 +22,7 @@ pub fn plan_drawing(check: &Check, title: &str) -> Drawing {
             },
         };
         let mut details: Vec<String> =
-            call.params.iter().map(|(name, value)| format!("{name}: {}", plain(&value.outline()))).collect();
+            call.params.iter().map(|(name, value)| format!("{name}: {}", plain_text(&value.outline()))).collect();
         match &check.who[index] {
             RunsFor::Once => {}
             RunsFor::Each => details.push("for each instance".to_owned()),
@@ -37,8 +38,4 @@ pub fn plan_drawing(check: &Check, title: &str) -> Drawing {
         dashed: false,
     });
     Drawing { title: title.to_owned(), nodes: nodes.collect(), edges: edges.collect() }
-}
-
-fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

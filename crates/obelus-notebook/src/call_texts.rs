@@ -15,6 +15,7 @@ use crate::message::Message;
 use crate::names::alike;
 use crate::tool::{NameSource, Tool};
 use crate::visible::visible;
+use crate::wording::{clip, plain_text};
 
 /// The longest line of a call.
 const LONGEST_LINE: usize = 200;
@@ -75,17 +76,14 @@ impl CallTexts<'_> {
         if !set.is_empty() {
             line.push_str(&format!(" ({})", set.join(", ")));
         }
-        let line = visible(&line);
-        match line.char_indices().nth(LONGEST_LINE) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line,
-        }
+        clip(&visible(&line), LONGEST_LINE)
     }
 
     /// The name of a parameter's value, if the context has it.
     pub fn name_of_value(&self, tool: &Tool, call: &Value, place: &str, value: &Value) -> Option<String> {
         let NameSource { tools: sources, id, name: parts, .. } = tool.names_of(place, value, call)?;
-        let wanted = text(value);
+        // Ids as numbers and as texts of digits are equal.
+        let wanted = plain_text(value);
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {
             let Message::Data(data) = message else { return None };
             let by = data.output.as_ref()?.call.tool()?;
@@ -95,10 +93,8 @@ impl CallTexts<'_> {
                 return None;
             }
             let whole = data.data();
-            let row = find_row(&whole, &|row| row.get(id).is_some_and(|own| text(own) == wanted))?;
-            let name: Vec<String> = parts.iter().filter_map(|part| row.get(*part)?.as_str()).map(visible).collect();
-            let name = name.join(" ").trim().to_owned();
-            (!name.is_empty()).then_some(name)
+            let row = find_row(&whole, &|row| row.get(id).is_some_and(|own| plain_text(own) == wanted))?;
+            joined_name(row, &parts)
         })
     }
 
@@ -108,10 +104,16 @@ impl CallTexts<'_> {
         let value = param_at(call, place)?;
         let NameSource { name: parts, .. } = tool.names_of(place, value, call)?;
         let row = find_row(read, &|row| parts.iter().any(|part| row.get(*part).is_some_and(Value::is_string)))?;
-        let name: Vec<String> = parts.iter().filter_map(|part| row.get(*part)?.as_str()).map(visible).collect();
-        let name = name.join(" ").trim().to_owned();
-        (!name.is_empty()).then(|| Named { place: place.to_owned(), value: value.clone(), name })
+        let name = joined_name(row, &parts)?;
+        Some(Named { place: place.to_owned(), value: value.clone(), name })
     }
+}
+
+/// The name in a record, joined from its parts and escaped. `None` if it is empty.
+fn joined_name(row: &Value, parts: &[&str]) -> Option<String> {
+    let parts: Vec<String> = parts.iter().filter_map(|part| row.get(*part)?.as_str()).map(visible).collect();
+    let name = parts.join(" ").trim().to_owned();
+    (!name.is_empty()).then_some(name)
 }
 
 /// Visits every value below, with its path; lists of plain values count as one.
@@ -131,11 +133,11 @@ fn gather(path: &str, value: &Value, visit: &mut impl FnMut(&str, &Value)) {
     }
 }
 
+/// A value for people: text without quotes, lists with commas.
 fn spoken(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(spoken).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
+        other => plain_text(other),
     }
 }
 
@@ -154,9 +156,4 @@ fn find_row<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a 
         Value::Array(items) => items.iter().find_map(|inner| find_row(inner, holds)),
         _ => None,
     }
-}
-
-/// Ids as numbers and as texts of digits are equal.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,5 @@
-//! Canonical JSON: objects are sorted by key, so that equal values have equal text.
+//! Canonical texts: JSON with the keys of objects sorted, so that equal values have equal text; bytes as hexadecimal
+//! digits.
 
 use serde_json::{Map, Value};
 
@@ -20,6 +21,13 @@ pub fn write_canonical(value: &Value, text: &mut String) {
         }
         scalar => text.push_str(&scalar.to_string()),
     }
+}
+
+/// Bytes as hexadecimal digits, without a format for each byte.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.map(|half| char::from(DIGITS[usize::from(half)])).collect()
 }
 
 /// Writes the fields for which `is_part` is true, sorted by key.

@@ -73,10 +73,13 @@ pub fn compose(
 
 fn composed(offered: &Offered) -> Composed {
     let mut notes = Notes::default();
-    let call_of = |OfferedTool { tool, is_called, brings_output }: &OfferedTool| match is_called {
-        true => call(tool, &offered.instances, *brings_output, &mut notes),
-        // A planned call has no output path, because another step decides about its result, and no references.
-        false => closed(named_params(tool, false, &mut notes)),
+    let call_of = |OfferedTool { tool, is_called, brings_output }: &OfferedTool| {
+        if *is_called {
+            call(tool, &offered.instances, *brings_output, &mut notes)
+        } else {
+            // A planned call has no output path, because another step decides about its result, and no references.
+            closed(named_params(tool, false, &mut notes))
+        }
     };
     let calls: Vec<Value> = offered.tools.iter().map(call_of).collect();
     let runs = offered.tools.iter().filter(|offered| offered.is_called).count();

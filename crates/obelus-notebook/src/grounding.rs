@@ -183,9 +183,10 @@ impl Grounding<'_> {
     pub fn origins(&self, call: &Call, tool: &Tool, path: &str, literal: &Value, otherwise: &Origins) -> Origins {
         let mut found = Vec::new();
         let params = self.kinds_in(call, tool);
-        match self.look_at(Callee { tool, params: &params }, path, literal, &[], &mut found) {
-            true => found.iter().fold(Origins::default(), |all, one| all.joined(&one.found.origins())),
-            false => otherwise.clone(),
+        if self.collect_evidence(Callee { tool, params: &params }, path, literal, &[], &mut found) {
+            found.iter().fold(Origins::default(), |all, one| all.joined(&one.found.origins()))
+        } else {
+            otherwise.clone()
         }
     }
 
@@ -197,11 +198,11 @@ impl Grounding<'_> {
         let callee = Callee { tool, params };
         for path in tool.target.iter().flatten() {
             let values = values_at(params, path);
-            if !values.iter().all(|(path, value)| self.look_at(callee, path, value, &texts, &mut found)) {
+            if !values.iter().all(|(path, value)| self.collect_evidence(callee, path, value, &texts, &mut found)) {
                 return None;
             }
         }
-        if found.is_empty() && !self.look_at(callee, "", params, &texts, &mut found) {
+        if found.is_empty() && !self.collect_evidence(callee, "", params, &texts, &mut found) {
             return None;
         }
         (!found.is_empty() && self.knows_addresses(callee, "", params)).then_some(found)
@@ -211,20 +212,19 @@ impl Grounding<'_> {
     /// evidence.
     fn of_text(&self, callee: Callee<'_>, path: &str, parts: &[TextPart], found: &mut Vec<Grounded>) -> bool {
         parts.iter().all(|part| match part {
-            TextPart::Words(words) => is_short(words) || self.look_at(callee, path, &words.as_str().into(), &[], found),
+            TextPart::Words(words) => {
+                is_short(words) || self.collect_evidence(callee, path, &words.as_str().into(), &[], found)
+            }
             TextPart::Reference(expr) => {
                 let value = self.context.resolve(expr, self.instance);
-                value.is_some_and(|value| self.look_at(callee, path, &value, &[], found))
+                value.is_some_and(|value| self.collect_evidence(callee, path, &value, &[], found))
             }
         })
     }
 
     /// The origins of the words between the references of a text.
     pub fn origins_between(&self, call: &Call, tool: &Tool, path: &str, words: &str, otherwise: &Origins) -> Origins {
-        match is_short(words) {
-            true => Origins::default(),
-            false => self.origins(call, tool, path, &words.into(), otherwise),
-        }
+        if is_short(words) { Origins::default() } else { self.origins(call, tool, path, &words.into(), otherwise) }
     }
 
     /// All grounded parts of a value. Others are ignored.
@@ -240,7 +240,7 @@ impl Grounding<'_> {
 
     /// Whether all parts of a value are grounded or empty. Adds the evidence. `texts` are texts with references that
     /// may be in the value.
-    fn look_at(
+    fn collect_evidence(
         &self,
         callee: Callee<'_>,
         path: &str,
@@ -318,8 +318,9 @@ impl Grounding<'_> {
             let number = self.number(value, &Decimal::new(false, text, ""), Some(text), names);
             return number.or_else(|| self.phone(text).filter(|_| names.is_none()));
         }
-        let said = self.index.user_texts(self.instance).find(|said| said.has_words(text));
-        said.map(|said| Evidence::new(GroundingRule::A, said.place))
+        let message = self.index.user_texts(self.instance).find(|message| message.has_words(text));
+        message
+            .map(|message| Evidence::new(GroundingRule::A, message.place))
             .or_else(|| self.phone(text).filter(|_| names.is_none()))
             .or_else(|| self.result_text(text))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))
@@ -329,8 +330,8 @@ impl Grounding<'_> {
     /// Finds a telephone number that the user wrote in another form.
     fn phone(&self, text: &str) -> Option<Evidence> {
         let digits = whole_phone(text)?;
-        let said = self.index.user_texts(self.instance).find(|said| said.has_phone(&digits))?;
-        Some(Evidence::new(GroundingRule::A, said.place))
+        let message = self.index.user_texts(self.instance).find(|message| message.has_phone(&digits))?;
+        Some(Evidence::new(GroundingRule::A, message.place))
     }
 
     /// Finds a record's number after the prefix of its kind: `D_41`.
@@ -348,20 +349,20 @@ impl Grounding<'_> {
         text: Option<&str>,
         names: Option<&NameSource<'_>>,
     ) -> Option<Evidence> {
-        let mut said = self.index.user_texts(self.instance);
+        let mut messages = self.index.user_texts(self.instance);
         let in_words = match (names, text) {
             // Any number may equal an id by chance, so the user must name the kind of record before it.
             (Some(names), _) => {
                 let words: Vec<String> = names.announced_by.iter().map(|word| folded(word)).collect();
-                let said = said.find(|said| said.announces(number, &words));
-                said.map(|said| Evidence::new(GroundingRule::C, said.place))
+                let message = messages.find(|message| message.announces(number, &words));
+                message.map(|message| Evidence::new(GroundingRule::C, message.place))
             }
-            (None, Some(digits)) if digits.len() > 1 && digits.starts_with('0') => {
-                said.find(|said| said.has_digits(digits)).map(|said| Evidence::new(GroundingRule::A, said.place))
-            }
-            (None, _) => {
-                said.find(|said| said.has_number(number)).map(|said| Evidence::new(GroundingRule::A, said.place))
-            }
+            (None, Some(digits)) if digits.len() > 1 && digits.starts_with('0') => messages
+                .find(|message| message.has_digits(digits))
+                .map(|message| Evidence::new(GroundingRule::A, message.place)),
+            (None, _) => messages
+                .find(|message| message.has_number(number))
+                .map(|message| Evidence::new(GroundingRule::A, message.place)),
         };
         in_words
             .or_else(|| text.and_then(|text| self.result_text(text)))
@@ -395,20 +396,21 @@ impl Grounding<'_> {
     }
 
     fn knows_address(&self, address: &Address) -> bool {
-        let mut said = self.index.user_texts(self.instance);
+        let mut messages = self.index.user_texts(self.instance);
         match address {
             Address::Words(words) => {
                 let forms =
                     ["", "http://", "https://"].into_iter().flat_map(|scheme| ["", "/"].map(|end| (scheme, end)));
                 let mut forms = forms.map(|(scheme, end)| format!("{scheme}{words}{end}"));
                 !plain_url(words).is_empty()
-                    && (said.any(|said| said.has_words(words))
+                    && (messages.any(|message| message.has_words(words))
                         || forms.any(|form| self.index.result_text(&form, self.instance).is_some()))
             }
             Address::Number(number) => {
                 let value = number.bytes().all(|digit| digit.is_ascii_digit()).then(|| Decimal::new(false, number, ""));
-                said.any(|said| said.has_address(address) || value.as_ref().is_some_and(|value| said.has_number(value)))
-                    || self.index.result_number(number, self.instance).is_some()
+                messages.any(|message| {
+                    message.has_address(address) || value.as_ref().is_some_and(|value| message.has_number(value))
+                }) || self.index.result_number(number, self.instance).is_some()
                     || self.created(&Value::String(number.clone()), None).is_some()
             }
         }

@@ -188,7 +188,7 @@ impl Data {
         };
         let by_kind = Origins::of(by_kind);
         Cow::Owned(match &self.origins {
-            Some(said) => by_kind.joined(said),
+            Some(declared) => by_kind.joined(declared),
             None => by_kind,
         })
     }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::canonical::hex;
+
 /// A picture that the user shows. It belongs to the next message, and the model sees it in that turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
@@ -54,8 +56,7 @@ impl Picture {
 
 /// SHA-256 in the stored form of digests.
 pub(crate) fn digest(bytes: impl AsRef<[u8]>) -> String {
-    let hex: String = Sha256::digest(bytes.as_ref()).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", hex(&Sha256::digest(bytes.as_ref())))
 }
 
 #[cfg(test)]

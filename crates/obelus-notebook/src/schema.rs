@@ -71,11 +71,11 @@ pub(crate) fn fault_in(schema: &Value) -> Option<(String, String)> {
     let error = jsonschema::options().offline().build(schema).err()?;
     let place: Vec<String> = error.instance_path().to_string().split('/').skip(1).map(unescape).collect();
     let path: String = place.iter().map(|step| format!(".{step}")).collect();
-    let said = error.instance().as_str().filter(|_| place.last().is_some_and(|step| step == "type"));
-    let text = match said {
-        Some(said) => {
-            let near = closest(said, &TYPES).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            format!("there is no type `{}`{near}", short(said))
+    let written = error.instance().as_str().filter(|_| place.last().is_some_and(|step| step == "type"));
+    let text = match written {
+        Some(written) => {
+            let near = closest(written, &TYPES).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            format!("there is no type `{}`{near}", short(written))
         }
         None => short(&error.to_string()),
     };

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+pub use crate::wording::clip;
+
 /// The limit of characters of a read's result.
 pub const MOST_OF_READ: usize = 4_000;
 /// The same for other calls: usually an id, or the current record.
@@ -27,10 +29,7 @@ fn part(value: &Value, room: &mut usize, most: usize) -> Value {
             let length = text.chars().count();
             let fits = (*room).max(most / 10);
             *room = room.saturating_sub(length + 2);
-            match length > fits {
-                true => format!("{}‹{length} characters›", clip(text, fits)).into(),
-                false => value.clone(),
-            }
+            if length > fits { format!("{}‹{length} characters›", clip(text, fits)).into() } else { value.clone() }
         }
         Value::Array(items) => {
             let mut shown = Vec::new();
@@ -76,17 +75,7 @@ pub fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A text of at most `most` characters.
-pub fn clip(text: &str, most: usize) -> String {
-    let end = match text.as_bytes().get(..most) {
-        None => return text.to_owned(),
-        Some(head) if head.is_ascii() => most,
-        Some(_) => text.char_indices().nth(most).map_or(text.len(), |(end, _)| end),
-    };
-    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
-}
-
-/// The same, with the number of characters if it is cut.
+/// A text of at most `most` characters, with the number of characters if it is cut.
 pub fn cut(text: String, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),

@@ -231,9 +231,12 @@ impl Tool {
 
     /// The origins of the parts of a result; none if no part differs. `made_of` are the origins of the call's inputs.
     pub fn parts_of_result(&self, made_of: &Origins) -> Option<PartOrigins> {
-        let labelled = |part: &ResultPart| match part.issued {
-            true => (part.path.clone(), part.origin.clone()),
-            false => (part.path.clone(), made_of.clone().joined(&part.origin)),
+        let labelled = |part: &ResultPart| {
+            if part.issued {
+                (part.path.clone(), part.origin.clone())
+            } else {
+                (part.path.clone(), made_of.clone().joined(&part.origin))
+            }
         };
         (!self.parts.is_empty()).then(|| Arc::new(self.parts.iter().map(labelled).collect()))
     }

@@ -1,4 +1,4 @@
-//! Parts of messages to people and models: types of values, suggested names, shortened texts.
+//! Parts of messages to people and models: types of values, values as text, suggested names, shortened texts.
 
 use serde_json::Value;
 
@@ -12,6 +12,11 @@ pub fn type_name(value: &Value) -> &'static str {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }
+}
+
+/// A value as plain text: a string without quotes, any other value as JSON.
+pub fn plain_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The known name that is most similar to a misspelt one.
@@ -41,11 +46,17 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// The text, shortened if it is long, so that messages never contain whole documents.
 pub fn short(text: &str) -> String {
-    const MOST: usize = 300;
-    match text.char_indices().nth(MOST) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
+    clip(text, 300)
+}
+
+/// The first characters of a text, at most `most`, with `…` if there are more.
+pub fn clip(text: &str, most: usize) -> String {
+    let end = match text.as_bytes().get(..most) {
+        None => return text.to_owned(),
+        Some(head) if head.is_ascii() => most,
+        Some(_) => text.char_indices().nth(most).map_or(text.len(), |(end, _)| end),
+    };
+    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
 }
 
 /// A parser's message on one line, without its position, which messages name in their own form.
@@ -63,6 +74,20 @@ mod tests {
         let error = serde_json::from_str::<Value>("[1 2]").unwrap_err();
         assert_eq!(without_position(&error.to_string()), "expected `,` or `]`");
         assert_eq!(without_position("no place\nand more"), "no place");
+    }
+
+    #[test]
+    fn a_text_is_cut_by_characters() {
+        for (text, most, cut) in [
+            ("", 0, ""),
+            ("abc", 3, "abc"),
+            ("abcd", 3, "abc…"),
+            ("ёлка", 4, "ёлка"),
+            ("ёлка", 3, "ёлк…"),
+            ("abё", 2, "ab…"),
+        ] {
+            assert_eq!(clip(text, most), cut);
+        }
     }
 
     #[test]

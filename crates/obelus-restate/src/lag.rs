@@ -121,10 +121,12 @@ mod tests {
             }
         }
         stream.read_exact(&mut vec![0; length]).await.unwrap();
-        let body = match first.contains("/query") {
-            true if queries.len() > 1 => queries.pop_front().unwrap(),
-            true => queries[0].clone(),
-            false => object.clone(),
+        let body = if !first.contains("/query") {
+            object.clone()
+        } else if queries.len() > 1 {
+            queries.pop_front().unwrap()
+        } else {
+            queries[0].clone()
         };
         let body = body.to_string();
         let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());

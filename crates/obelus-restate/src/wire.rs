@@ -7,6 +7,7 @@ use obelus_kernel::session::{Input, InvalidValue, Refused};
 use obelus_runtime::StoreError;
 use obelus_runtime::engine::{Digest, Record};
 use obelus_runtime::sessions::InputId;
+use obelus_runtime::text::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -131,8 +132,7 @@ impl Checksum {
         let mut hash = Sha256::new();
         hash.update(self.0.as_bytes());
         hash.update(text.as_bytes());
-        let bytes = hash.finalize();
-        Self(bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(&hash.finalize()[..16]))
     }
 
     pub(crate) fn of(text: &str) -> Self {

@@ -69,8 +69,8 @@ impl Worker {
 
     /// Sets the function that reports sessions that cannot be opened.
     #[must_use]
-    pub fn warning(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { warnings: Warnings::new(tell), ..self }
+    pub fn warning(self, warn: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { warnings: Warnings::new(warn), ..self }
     }
 
     /// The address it listens at.

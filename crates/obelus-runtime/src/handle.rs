@@ -162,9 +162,9 @@ impl SessionHandle {
     /// An error means that the work has stopped because nothing can be stored; waiting again retries.
     pub async fn read_at_rest<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Session) -> T + Send + 'static,
+        read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        self.wait(WaitFor::RestOrPause, look).await
+        self.wait(WaitFor::RestOrPause, read).await
     }
 
     /// Waits until nothing runs, detached calls included, or the session is paused.
@@ -175,9 +175,9 @@ impl SessionHandle {
     async fn wait<T: Send + 'static>(
         &self,
         what: WaitFor,
-        look: impl FnOnce(&Session) -> T + Send + 'static,
+        read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        self.ask(|answer| ActorCommand::Wait(Box::new(Wait { what, look, answer }))).await?
+        self.ask(|answer| ActorCommand::Wait(Box::new(Wait { what, read, answer }))).await?
     }
 
     /// All events after a number. Those no longer in memory are read from the journal. Without a journal, the first
@@ -189,7 +189,7 @@ impl SessionHandle {
         if let Some(upto) = events.missed_upto()
             && let Some(earlier) = self.slot.history(after, upto)?
         {
-            events.tell_first(earlier);
+            events.put_first(earlier);
         }
         Ok(events)
     }
@@ -203,11 +203,11 @@ impl SessionHandle {
     /// Reads from the session, between two inputs, when everything in it is durable.
     pub async fn inspect<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Session) -> T + Send + 'static,
+        read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, Refused> {
         self.ask(|answer| {
             ActorCommand::Inspect(Box::new(move |session| {
-                let _ = answer.send(look(session));
+                let _ = answer.send(read(session));
             }))
         })
         .await

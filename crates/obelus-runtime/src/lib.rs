@@ -30,7 +30,7 @@
 //! # Names
 //!
 //! The root has the names that every embedder needs. The others are in modules: [`sessions`], [`specs`], [`engine`],
-//! [`files`], [`masking`], [`people`].
+//! [`files`], [`masking`], [`text`], [`people`].
 //!
 //! # Layout
 //!
@@ -168,6 +168,12 @@ pub mod masking {
     pub use crate::secret::{MASKED, mask_bytes, mask_value, without_secrets};
 }
 
+/// Texts of JSON values and of bytes, and the beginning of a text.
+pub mod text {
+    pub use obelus_notebook::canonical::hex;
+    pub use obelus_notebook::wording::{clip, plain_text};
+}
+
 /// Texts for people, in Russian and English: questions, and the results of steps and turns.
 pub mod people {
     pub use crate::report::{render_report, undone};
@@ -177,6 +183,6 @@ pub mod people {
     };
     pub use crate::words::{
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
-        never_in_words, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
+        never_in_words, refusal_by_code, refused_in_words, terms_in_words, why_it_ended,
     };
 }

@@ -175,10 +175,10 @@ pub(crate) fn without_parts(message: &str, text: &str) -> String {
     }
     let mut left = String::new();
     for (letter, is_shared) in letters.into_iter().zip(shared) {
-        match is_shared {
-            false => left.push(letter),
-            true if !left.ends_with('…') => left.push('…'),
-            true => {}
+        if !is_shared {
+            left.push(letter);
+        } else if !left.ends_with('…') {
+            left.push('…');
         }
     }
     left
@@ -197,12 +197,12 @@ mod tests {
     fn text_and_picture_stay_in_the_slot_and_the_result_has_a_digest() {
         let slot = ObservationSlot::default();
         let brought = json!({"about": {"address": "/a", "digest": "x"}, "text": "наш текст", "image": "/tmp/a.png"});
-        let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
+        let Outcome::Value(stored) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
             panic!("it is a value")
         };
         let seen = slot.latest().unwrap();
         assert_eq!((seen.text.as_str(), seen.image.clone()), ("наш текст", Some(PathBuf::from("/tmp/a.png"))));
-        assert_eq!(kept, json!({"address": "/a", "digest": seen.digest, "chars": 9}));
+        assert_eq!(stored, json!({"address": "/a", "digest": seen.digest, "chars": 9}));
         assert!(seen.digest.starts_with("sha256:") && seen.digest.len() == 71);
         let printed = format!("{slot:?} {}", serde_json::to_string(&*seen).unwrap());
         assert!(
@@ -215,12 +215,12 @@ mod tests {
     fn changes_are_shown_as_a_part_and_the_full_text_is_kept_beside_them() {
         let slot = ObservationSlot::default();
         let brought = json!({"text": "one two", "changes": "+ two"});
-        let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
+        let Outcome::Value(stored) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
             panic!("it is a value")
         };
         let seen = slot.latest().unwrap();
         assert_eq!((seen.text.as_str(), seen.shown()), ("one two", "+ two"));
-        assert_eq!(kept, json!({"digest": seen.digest, "chars": 5, "part": true}));
+        assert_eq!(stored, json!({"digest": seen.digest, "chars": 5, "part": true}));
         assert_eq!(seen.digest, Observation::new("look", "+ two", None).digest);
     }
 
@@ -262,12 +262,12 @@ mod tests {
     fn a_too_long_text_is_cut_with_a_note() {
         let slot = ObservationSlot::default();
         let long = "ы".repeat(MOST_TEXT / 2 + 10);
-        let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(json!({"text": long}))) else {
+        let Outcome::Value(stored) = slot.extract_observation(&tool(), Outcome::Value(json!({"text": long}))) else {
             panic!()
         };
-        assert_eq!(kept["cut"], true);
+        assert_eq!(stored["cut"], true);
         let seen = slot.latest().unwrap();
         assert!(seen.text.ends_with("\n[cut here: 10 more characters]") && seen.text.len() < MOST_TEXT + 100);
-        assert_eq!(kept["chars"], seen.text.chars().count());
+        assert_eq!(stored["chars"], seen.text.chars().count());
     }
 }

@@ -57,7 +57,7 @@ impl OpeningRead {
     }
 
     /// What is stored of a result; none if the filter fails.
-    fn kept(&self, result: Value) -> Option<Value> {
+    fn filtered(&self, result: Value) -> Option<Value> {
         match &self.keep {
             None => Some(result),
             Some(keep) => Filter::compile(keep).ok()?.run(&result).ok()?.into_iter().next(),
@@ -68,7 +68,7 @@ impl OpeningRead {
 impl SessionSpec {
     /// Stores the result of a read, as the result of its call.
     pub fn take_in(&mut self, read: &OpeningRead, result: Value) -> Result<(), Fault> {
-        let Some((to, value)) = read.to.as_ref().zip(read.kept(result)) else { return Ok(()) };
+        let Some((to, value)) = read.to.as_ref().zip(read.filtered(result)) else { return Ok(()) };
         let path = to.trim_start_matches('†');
         let (kind, inner) = path.split_once('.').map_or((path, None), |(kind, inner)| (kind, Some(inner)));
         let steps = inner.into_iter().flat_map(|inner| inner.rsplit('.'));
@@ -129,8 +129,8 @@ mod tests {
         let message = &spec.context.to_json()[2];
         assert_eq!(message["data"], json!({"staff": [{"id": 1}]}));
         assert_eq!((&message["_call"]["_tool"], &message["_labels"]), (&json!("people"), &json!(["trusted:people"])));
-        let kept = SessionSpec::from_genesis(spec.genesis().unwrap()).unwrap();
-        assert_eq!(kept.context.to_json(), spec.context.to_json());
+        let filtered = SessionSpec::from_genesis(spec.genesis().unwrap()).unwrap();
+        assert_eq!(filtered.context.to_json(), spec.context.to_json());
     }
 
     #[test]

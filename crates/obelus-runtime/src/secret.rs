@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use obelus_kernel::session::Input;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 /// Replaces a secret.
@@ -23,6 +24,9 @@ const SHORTEST_IN_RESULTS: usize = 8;
 
 /// Shorter parts of a URL are not secret: path names, user ids.
 const SHORTEST_PART: usize = 10;
+
+/// The characters that are escaped in URLs: all except letters, digits and `-._~`.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Secrets provided by this process itself.
 static PROVIDED: Mutex<BTreeMap<String, Secret>> = Mutex::new(BTreeMap::new());
@@ -101,11 +105,10 @@ fn remember(text: &str) {
 /// The forms in which services repeat a text: unchanged, in JSON with `\/`, percent-encoded, escaped for HTML.
 fn forms(secret: &str) -> [String; 5] {
     let in_json = secret.replace('/', "\\/");
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-    let encoded = |byte: u8| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    let percent: String = secret.bytes().map(encoded).collect();
-    let lower = |byte: u8| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };
-    let percent_lower: String = secret.bytes().map(lower).collect();
+    let percent: String = utf8_percent_encode(secret, ENCODED).collect();
+    // Each piece is one escape such as `%2F`, or characters without `%`.
+    let lower = |piece: &str| if piece.starts_with('%') { piece.to_lowercase() } else { piece.to_owned() };
+    let percent_lower: String = utf8_percent_encode(secret, ENCODED).map(lower).collect();
     let html = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let html = html.replace('\'', "&#x27;").replace('/', "&#x2F;");
     [secret.to_owned(), in_json, percent, percent_lower, html]

@@ -14,7 +14,8 @@ pub use obelus_words::Language;
 pub(crate) use obelus_words::fill;
 
 pub use consents::{consent_in_words, never_in_words, terms_in_words};
-pub use reasons::{ToolNames, explained_reason, refusal_in_words};
+pub(crate) use reasons::refusal_in_words;
+pub use reasons::{ToolNames, explained_reason};
 pub(crate) use reasons::{listed_titles, reasons_in_words, refused_by_mode};
 pub(crate) use record_name::record_name;
 

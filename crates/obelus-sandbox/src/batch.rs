@@ -21,9 +21,10 @@ pub(crate) fn batch(
     let halt = params.get("halt").is_some_and(is_true);
     let mut all = Outcomes::default();
     for (at, (key, command)) in commands.iter().enumerate() {
-        let (outcome, time) = match at < MAX_COMMANDS {
-            true => run_command(command, &all.result, &mut run),
-            false => (Err(RestError::new(400, "ERROR_BATCH_LENGTH_EXCEEDED", "Max batch length exceeded")), None),
+        let (outcome, time) = if at < MAX_COMMANDS {
+            run_command(command, &all.result, &mut run)
+        } else {
+            (Err(RestError::new(400, "ERROR_BATCH_LENGTH_EXCEEDED", "Max batch length exceeded")), None)
         };
         if let Some(time) = time {
             all.time.insert(key.clone(), time);

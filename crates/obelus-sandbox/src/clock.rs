@@ -85,10 +85,7 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
 /// Reads a plain date into its stored form. A moment is read as its day in the portal's time zone.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let (date, rest) = read_date(text.trim())?;
-    match rest.is_empty() {
-        true => Some(date),
-        false => parse(text).map(date_of),
-    }
+    if rest.is_empty() { Some(date) } else { parse(text).map(date_of) }
 }
 
 /// The date at the start of the text, in seconds as if it were UTC, and the rest of the text.

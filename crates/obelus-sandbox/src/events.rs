@@ -77,16 +77,15 @@ pub(crate) fn form(sender: &EventSender, happening: &RecordEvent, handler: i64, 
     ];
     // Events of tasks also carry the ids before and after the change.
     if happening.event.starts_with("ONTASK") {
-        match happening.event.ends_with("DELETE") {
-            true => pairs.extend([("data[FIELDS_BEFORE][ID]", id), ("data[FIELDS_AFTER]", "undefined".to_owned())]),
-            false => {
-                let before = if happening.event.ends_with("UPDATE") {
-                    ("data[FIELDS_BEFORE][ID]", id.clone())
-                } else {
-                    ("data[FIELDS_BEFORE]", "undefined".to_owned())
-                };
-                pairs.extend([before, ("data[FIELDS_AFTER][ID]", id)]);
-            }
+        if happening.event.ends_with("DELETE") {
+            pairs.extend([("data[FIELDS_BEFORE][ID]", id), ("data[FIELDS_AFTER]", "undefined".to_owned())]);
+        } else {
+            let before = if happening.event.ends_with("UPDATE") {
+                ("data[FIELDS_BEFORE][ID]", id.clone())
+            } else {
+                ("data[FIELDS_BEFORE]", "undefined".to_owned())
+            };
+            pairs.extend([before, ("data[FIELDS_AFTER][ID]", id)]);
         }
         if let Some(task) = happening.task {
             pairs.push(("data[FIELDS_AFTER][TASK_ID]", task.to_string()));

@@ -156,10 +156,7 @@ fn compare(entity: &Entity, find_target: &Target, op: Op, value: &Value) -> Cond
                 op => (op, ""),
             };
             let unset = is_unset(value) && op == Op::Equal;
-            let inner = match unset {
-                true => Condition::default(),
-                false => compare_column("\"VALUE\"", Kind::Text, op, value),
-            };
+            let inner = if unset { Condition::default() } else { compare_column("\"VALUE\"", Kind::Text, op, value) };
             let and = if inner.sql.is_empty() { String::new() } else { format!(" AND ({})", inner.sql) };
             // An unset value matches records that have no value of this type.
             let negated = if unset && negated.is_empty() {

@@ -78,9 +78,10 @@ pub(crate) struct PortalLimits {
 impl PortalLimits {
     /// Counts a request from an address, or refuses it.
     pub(crate) fn request(&mut self, from: IpAddr, now: f64) -> Result<(), RestError> {
-        match self.buckets.entry(from).or_default().take(now) {
-            true => Ok(()),
-            false => Err(RestError::new(503, "QUERY_LIMIT_EXCEEDED", "Too many requests")),
+        if self.buckets.entry(from).or_default().take(now) {
+            Ok(())
+        } else {
+            Err(RestError::new(503, "QUERY_LIMIT_EXCEEDED", "Too many requests"))
         }
     }
 
@@ -88,9 +89,10 @@ impl PortalLimits {
     pub(crate) fn method(&mut self, name: &str, now: f64) -> Result<(), RestError> {
         let operating = self.operating.entry(name.to_owned()).or_default();
         operating.forget(now);
-        match operating.sum() < OPERATING {
-            true => Ok(()),
-            false => Err(RestError::new(429, "OPERATION_TIME_LIMIT", "Method is blocked due to operation time limit.")),
+        if operating.sum() < OPERATING {
+            Ok(())
+        } else {
+            Err(RestError::new(429, "OPERATION_TIME_LIMIT", "Method is blocked due to operation time limit."))
         }
     }
 

@@ -274,9 +274,10 @@ impl Seeder<'_> {
             } else {
                 2 * company - self.dice.roll(2)
             };
-            let title = match private {
-                true => format!("{what}{}", self.words.private_order),
-                false => format!("{what} — {}", self.words.companies[company as usize - 1].0),
+            let title = if private {
+                format!("{what}{}", self.words.private_order)
+            } else {
+                format!("{what} — {}", self.words.companies[company as usize - 1].0)
             };
             let assigned = if category == 1 { 5 + self.dice.roll(2) } else { 2 + self.dice.roll(3) };
             let city = *self.dice.pick(self.words.cities);

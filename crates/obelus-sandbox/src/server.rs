@@ -129,10 +129,9 @@ impl PortalServer {
         let asked = describe_params(&request.params);
         let mut commands = Vec::new();
         let mut effects = SideEffects::default();
-        let admitted = self.check_user_active(&state.store).and_then(|()| match self.settings.rate {
-            true => state.limits.request(request.from, start),
-            false => Ok(()),
-        });
+        let admitted = self
+            .check_user_active(&state.store)
+            .and_then(|()| if self.settings.rate { state.limits.request(request.from, start) } else { Ok(()) });
         let (outcome, time) = match admitted {
             Err(fault) => (Err(fault), None),
             Ok(()) if name.eq_ignore_ascii_case("batch") => {
@@ -179,9 +178,10 @@ impl PortalServer {
                 Some(_) => RestError::new(401, "expired_token", "The access token provided has expired."),
             });
         }
-        match user == self.settings.user.to_string() && token == self.settings.token {
-            true => Ok(()),
-            false => Err(RestError::new(403, "INVALID_CREDENTIALS", "Invalid request credentials")),
+        if user == self.settings.user.to_string() && token == self.settings.token {
+            Ok(())
+        } else {
+            Err(RestError::new(403, "INVALID_CREDENTIALS", "Invalid request credentials"))
         }
     }
 

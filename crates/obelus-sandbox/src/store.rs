@@ -85,9 +85,10 @@ impl PortalStore {
     pub(crate) fn insert(&self, entity: &Entity, row: &Row) -> rusqlite::Result<i64> {
         let (names, values) = columns_of(entity, row);
         let marks = vec!["?"; names.len()].join(", ");
-        let sql = match names.is_empty() {
-            true => format!("INSERT INTO \"{}\" DEFAULT VALUES", entity.table),
-            false => format!("INSERT INTO \"{}\" ({}) VALUES ({marks})", entity.table, names.join(", ")),
+        let sql = if names.is_empty() {
+            format!("INSERT INTO \"{}\" DEFAULT VALUES", entity.table)
+        } else {
+            format!("INSERT INTO \"{}\" ({}) VALUES ({marks})", entity.table, names.join(", "))
         };
         self.db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
         Ok(self.db.last_insert_rowid())

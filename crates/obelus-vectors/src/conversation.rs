@@ -158,7 +158,7 @@ impl<P: Peers> Conversation<P> {
 
     /// Gives the session an input, and completes all work in the order of its start.
     fn handle(&mut self, input: Input) {
-        if let Err(refused) = self.session.tell(input) {
+        if let Err(refused) = self.session.send(input) {
             self.observed.words.push(refused.to_string());
         }
         let mut pending = VecDeque::new();

@@ -140,7 +140,7 @@ pub(crate) fn with_after_reading(mut settings: Settings, given: Option<&Value>) 
 
 impl CaseRun {
     fn handle(&mut self, input: Input) {
-        if let Err(refused) = self.session.tell(input) {
+        if let Err(refused) = self.session.send(input) {
             self.problems.get_or_insert(refused.to_string());
         }
         self.note_news();

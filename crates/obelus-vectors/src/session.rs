@@ -82,7 +82,7 @@ impl CaseSession {
     }
 
     /// Gives the session an input, and waits until everything that follows from it has started.
-    pub(crate) fn tell(&self, input: Input) -> Result<(), Refused> {
+    pub(crate) fn send(&self, input: Input) -> Result<(), Refused> {
         let taken = self.runtime.block_on(self.handle.tell(input));
         self.settle();
         taken

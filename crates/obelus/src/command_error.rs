@@ -42,7 +42,7 @@ const BAD_INPUT: &str = "bad_input";
 
 /// Reports a failed command: text for people, and one JSON document for programs, unless they already have one.
 /// Returns the exit code.
-pub(crate) fn tell(error: &anyhow::Error, as_json: bool) -> Exit {
+pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> Exit {
     let declined = error.chain().find_map(|cause| cause.downcast_ref::<Declined>());
     let phrases = declined.map_or_else(|| words_of(None), |declined| declined.language.words());
     let (words, code) = (in_words(error, phrases), code(error));

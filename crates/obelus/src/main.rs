@@ -34,7 +34,7 @@ fn main() -> std::process::ExitCode {
     }
     match cmd::run(cli.command) {
         Ok(exit) => output::exit_code(exit).into(),
-        Err(error) => command_error::tell(&error, is_json(&matches)).into(),
+        Err(error) => command_error::report(&error, is_json(&matches)).into(),
     }
 }
 

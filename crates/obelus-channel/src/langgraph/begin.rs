@@ -6,16 +6,16 @@ use obelus_runtime::{EventNumber, HostError, StoreError, system_clock};
 use serde_json::Value;
 
 use super::interrupts::answers;
-use super::notes::ThreadNotes;
+use super::notes::ThreadNote;
 use super::state::{CheckpointRef, find_checkpoint, named_checkpoint};
-use super::threads::{Thread, drawn_id, not_kept};
-use super::{CHANNEL, bad, unsupported};
+use super::threads::{Thread, drawn_id, note_error};
+use super::{CHANNEL, ThreadRequest, bad, unsupported};
 use crate::ChannelError;
-use crate::http::{Access, App};
 use crate::tokens::TokenRole;
 use crate::types::{AnswerBody, NewSession};
 
 /// A run that has begun.
+#[derive(Clone)]
 pub(crate) struct StartedRun {
     pub(crate) thread: String,
     pub(crate) session: String,
@@ -29,52 +29,56 @@ pub(crate) struct StartedRun {
 
 /// Begins a run on a thread, or on a new one.
 pub(super) async fn begin(
-    app: &App,
-    notes: &ThreadNotes,
-    access: &Access,
+    request: &ThreadRequest,
     thread: Option<&str>,
     body: &Value,
 ) -> Result<StartedRun, ChannelError> {
-    access.needs(TokenRole::Operator)?;
+    request.access.needs(TokenRole::Operator)?;
     check(body)?;
     let assistant = body["assistant_id"].as_str().ok_or_else(|| bad("`assistant_id` is the name of an agent"))?;
-    let thread = thread_of(app, notes, access, thread, body).await?;
-    let is_new = thread.session.is_none();
+    let thread = thread_of(request, thread, body).await?;
     if let Some((_, agent)) = thread.session.as_ref().filter(|(_, agent)| agent != assistant) {
         return Err(unsupported(&format!("this thread belongs to the assistant `{agent}`")));
     }
     // Checked first, so that nothing is created for an invalid run.
-    let words = if body["command"].is_object() { None } else { words_of(&body["input"])? };
-    if is_new {
-        let lang = words.as_deref().and_then(|words| app.service().lang_of(words));
-        let new =
-            NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), lang, ..NewSession::default() };
-        match app.service().create_session(new).await {
-            // Another run of the same thread was faster.
-            Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => {}
-            made => drop(made?),
-        }
+    let text = if body["command"].is_object() { None } else { text_of(&body["input"])? };
+    let mut session = match &thread.session {
+        Some((session, _)) => session.clone(),
+        None => create_session(request, &thread.id, assistant, text.as_deref()).await?,
+    };
+    if let Some(checkpoint) = named_checkpoint(body) {
+        let place = find_checkpoint(&thread, checkpoint)?;
+        session = from_checkpoint(request, &thread, &place, body).await?;
+    } else if body["multitask_strategy"] == "reject" {
+        must_rest(request, &session).await?;
     }
-    let mut session = thread.session.as_ref().map_or(thread.id.clone(), |(session, _)| session.clone());
-    match named_checkpoint(body) {
-        Some(checkpoint) => {
-            let place = find_checkpoint(&thread, checkpoint)?;
-            session = from_checkpoint(app, notes, access, &thread, &place, body).await?;
-        }
-        None if body["multitask_strategy"] == "reject" => must_rest(app, &session).await?,
-        None => {}
-    }
-    let inputs = match words {
-        Some(words) => say(app, access, &session, &words).await?,
+    let inputs = match text {
+        Some(text) => say(request, &session, &text).await?,
         None if body["command"].is_object() => {
             let shown = checkpoint_record(&thread, &session, body);
-            resume(app, access, &session, &body["command"]["resume"], shown).await?
+            resume(request, &session, &body["command"]["resume"], shown).await?
         }
-        None => go_on(app, access, &session).await?,
+        None => go_on(request, &session).await?,
     };
     let (first, last) = (inputs.first().copied().unwrap_or_default(), inputs.last().copied().unwrap_or_default());
     let after = EventNumber { record: first, part: 0 };
     Ok(StartedRun { thread: thread.id, session, assistant: assistant.to_owned(), record: last, after })
+}
+
+/// Creates the session of a thread, in the language of the first message.
+async fn create_session(
+    request: &ThreadRequest,
+    id: &str,
+    assistant: &str,
+    text: Option<&str>,
+) -> Result<String, ChannelError> {
+    let lang = text.and_then(|text| request.service().lang_of(text));
+    let new = NewSession { agent: assistant.to_owned(), id: Some(id.to_owned()), lang, ..NewSession::default() };
+    match request.service().create_session(new).await {
+        // Another run of the same thread was faster.
+        Ok(_) | Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => Ok(id.to_owned()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Refuses options that would silently behave differently here.
@@ -108,20 +112,14 @@ fn check(body: &Value) -> Result<(), ChannelError> {
     Ok(())
 }
 
-async fn thread_of(
-    app: &App,
-    notes: &ThreadNotes,
-    access: &Access,
-    id: Option<&str>,
-    body: &Value,
-) -> Result<Thread, ChannelError> {
-    let new = |id: String| Thread { id, note: super::notes::ThreadNote::default(), session: None };
+async fn thread_of(request: &ThreadRequest, id: Option<&str>, body: &Value) -> Result<Thread, ChannelError> {
+    let new = |id: String| Thread { id, note: ThreadNote::default(), session: None };
     let Some(id) = id else {
         // A repeated request continues the thread that it created.
-        let Some(keyed) = access.id_of_key("run") else { return Ok(new(drawn_id())) };
-        return Ok(Thread::find(app, notes, &keyed).await?.unwrap_or_else(|| new(keyed)));
+        let Some(keyed) = request.access.id_of_key("run") else { return Ok(new(drawn_id())) };
+        return Ok(Thread::find(request, &keyed).await?.unwrap_or_else(|| new(keyed)));
     };
-    match Thread::find(app, notes, id).await? {
+    match Thread::find(request, id).await? {
         Some(thread) => Ok(thread),
         None if body["if_not_exists"] == "create" => Ok(new(id.to_owned())),
         None => Err(StoreError::Unknown(id.to_owned()).into()),
@@ -134,25 +132,23 @@ async fn thread_of(
 /// begin a branch, because nothing runs by it; approving a question that was decided since would be a second answer
 /// (DUR-6).
 async fn from_checkpoint(
-    app: &App,
-    notes: &ThreadNotes,
-    access: &Access,
+    request: &ThreadRequest,
     thread: &Thread,
     place: &CheckpointRef,
     body: &Value,
 ) -> Result<String, ChannelError> {
     let is_answer = body["command"].is_object();
-    let first_id = access.input_id().map(|id| if is_answer { format!("{id}.0") } else { id.to_owned() });
+    let first_id = request.access.input_id().map(|id| if is_answer { format!("{id}.0") } else { id.to_owned() });
     if let Some(id) = &first_id
-        && app.service().input_record(&place.session, id).await?.is_some()
+        && request.service().input_record(&place.session, id).await?.is_some()
     {
         // A repeated request continues where it did the first time.
         return Ok(place.session.clone());
     }
     if is_answer {
-        let then = app.service().snapshot(&place.session, Some(place.record), access.language).await?.questions;
+        let then = request.snapshot(&place.session, Some(place.record)).await?.questions;
         let given = answers(&then, &body["command"]["resume"], |_| true)?;
-        let now = app.service().snapshot(&place.session, None, access.language).await?.questions;
+        let now = request.snapshot(&place.session, None).await?.questions;
         if given.iter().all(|answer| now.iter().any(|question| question.id == answer.question)) {
             return Ok(place.session.clone());
         }
@@ -161,43 +157,43 @@ async fn from_checkpoint(
             return Err(Refused::new("already_decided", text).into());
         }
     }
-    branch(app, notes, thread, place, access.id_of_key("branch")).await
+    branch(request, thread, place).await
 }
 
 /// Creates a session that begins at a checkpoint; the thread shows it from now on. The latest checkpoint needs none.
-/// The same name gives the same branch.
+/// A repeated request gets the same branch.
 pub(super) async fn branch(
-    app: &App,
-    notes: &ThreadNotes,
+    request: &ThreadRequest,
     thread: &Thread,
     place: &CheckpointRef,
-    name: Option<String>,
 ) -> Result<String, ChannelError> {
     let shown = thread.session()?;
-    let rows = app.service().session_rows().await?;
+    let rows = request.service().session_rows().await?;
     let latest = rows.iter().find(|row| row.id == shown).map(|row| row.records);
     if place.session == shown && latest == Some(place.record) {
         return Ok(shown.to_owned());
     }
-    let is_named = name.is_some();
-    let name = name.unwrap_or_else(drawn_id);
-    match app.service().fork(&place.session, Some(name.clone()), Some(place.record)).await {
-        Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) if is_named => {}
+    let keyed = request.access.id_of_key("branch");
+    let is_keyed = keyed.is_some();
+    let name = keyed.unwrap_or_else(drawn_id);
+    match request.service().fork(&place.session, Some(name.clone()), Some(place.record)).await {
+        Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) if is_keyed => {}
         forked => drop(forked?),
     }
     let now = system_clock();
-    notes.change(&name, now, |note| note.branch_of = Some(thread.id.clone())).map_err(not_kept)?;
-    let add = |note: &mut super::notes::ThreadNote| {
+    request.notes.change(&name, now, |note| note.branch_of = Some(thread.id.clone())).map_err(note_error)?;
+    let add = |note: &mut ThreadNote| {
         if !note.branches.contains(&name) {
             note.branches.push(name.clone());
         }
     };
-    notes.change(&thread.id, now, add).map_err(not_kept)?;
+    request.notes.change(&thread.id, now, add).map_err(note_error)?;
     Ok(name)
 }
 
-async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
-    if app.service().read(session, obelus_kernel::session::Session::is_at_rest).await? {
+/// Refuses a second run while one is active.
+async fn must_rest(request: &ThreadRequest, session: &str) -> Result<(), ChannelError> {
+    if request.service().read(session, obelus_kernel::session::Session::is_at_rest).await? {
         Ok(())
     } else {
         Err(Refused::new("at_work", "a run is active in this thread").into())
@@ -205,19 +201,19 @@ async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
 }
 
 /// Sends the message. A fork from the middle of a turn is resumed first.
-async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<Vec<u64>, ChannelError> {
-    let is_fork = is_paused_fork(app, session).await?;
-    let accepted = app.service().say(session, words, access.input_id()).await?;
+async fn say(request: &ThreadRequest, session: &str, text: &str) -> Result<Vec<u64>, ChannelError> {
+    let is_fork = is_paused_fork(request, session).await?;
+    let accepted = request.service().say(session, text, request.access.input_id()).await?;
     if is_fork {
-        resume_fork(app, access, session).await?;
+        resume_fork(request, session).await?;
     }
     Ok(vec![accepted.record])
 }
 
 /// Ends the pause of a fork. The message or the answers before it have the id of the request, so this has its own.
-async fn resume_fork(app: &App, access: &Access, session: &str) -> Result<(), ChannelError> {
-    let id = access.id_of_key("resume");
-    app.service().resume(session, &access.caller.by(CHANNEL), id.as_deref()).await.map(drop)
+async fn resume_fork(request: &ThreadRequest, session: &str) -> Result<(), ChannelError> {
+    let id = request.access.id_of_key("resume");
+    request.service().resume(session, &request.access.caller.by(CHANNEL), id.as_deref()).await.map(drop)
 }
 
 /// The record of the checkpoint in a body, if it belongs to this session.
@@ -228,8 +224,7 @@ fn checkpoint_record(thread: &Thread, session: &str, body: &Value) -> Option<u64
 
 /// Answers the open questions, as they were shown at a checkpoint if one is named.
 async fn resume(
-    app: &App,
-    access: &Access,
+    request: &ThreadRequest,
     session: &str,
     value: &Value,
     shown: Option<u64>,
@@ -237,11 +232,12 @@ async fn resume(
     if value.is_null() {
         return Err(bad("`command` is {resume: ...}"));
     }
+    let ThreadRequest { app, access, .. } = request;
     let by = access.caller.by(CHANNEL);
-    let is_fork = is_paused_fork(app, session).await?;
+    let is_fork = is_paused_fork(request, session).await?;
     let first_id = access.input_id().map(|id| format!("{id}.0"));
     let open = match shown {
-        Some(record) => app.service().snapshot(session, Some(record), access.language).await?,
+        Some(record) => request.snapshot(session, Some(record)).await?,
         None => app.service().snapshot_for(session, first_id.as_deref(), access.language).await?,
     };
     let open = open.questions;
@@ -261,15 +257,15 @@ async fn resume(
         records.push(accepted.record);
     }
     if is_fork {
-        resume_fork(app, access, session).await?;
+        resume_fork(request, session).await?;
     }
     Ok(records)
 }
 
 /// Whether a session is paused because it was forked from the middle of a turn. A person's pause is not ended by a
 /// run (DUR-11).
-async fn is_paused_fork(app: &App, session: &str) -> Result<bool, ChannelError> {
-    match app.service().read(session, |session| session.paused().map(str::to_owned)).await? {
+async fn is_paused_fork(request: &ThreadRequest, session: &str) -> Result<bool, ChannelError> {
+    match request.service().read(session, |session| session.paused().map(str::to_owned)).await? {
         None => Ok(false),
         Some(by) if matches!(SentBy::of(&by), SentBy::ForkOf { .. }) => Ok(true),
         Some(by) => {
@@ -279,16 +275,17 @@ async fn is_paused_fork(app: &App, session: &str) -> Result<bool, ChannelError> 
 }
 
 /// Resumes a session that was forked from the middle of a turn.
-async fn go_on(app: &App, access: &Access, session: &str) -> Result<Vec<u64>, ChannelError> {
-    if !is_paused_fork(app, session).await? {
+async fn go_on(request: &ThreadRequest, session: &str) -> Result<Vec<u64>, ChannelError> {
+    if !is_paused_fork(request, session).await? {
         return Err(bad("there is nothing to continue: send `input` with messages, or `command` with `resume`"));
     }
-    let accepted = app.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;
+    let access = &request.access;
+    let accepted = request.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;
     Ok(vec![accepted.record])
 }
 
 /// The user's text in an input: the messages after the agent's last one.
-fn words_of(input: &Value) -> Result<Option<String>, ChannelError> {
+fn text_of(input: &Value) -> Result<Option<String>, ChannelError> {
     let messages = match input {
         Value::Null => return Ok(None),
         Value::String(text) => return Ok(Some(text.clone())),
@@ -307,11 +304,11 @@ fn words_of(input: &Value) -> Result<Option<String>, ChannelError> {
         }
         _ => return Err(bad("`input` is {messages: [{role: user, content: ...}]}")),
     };
-    let mut words = Vec::new();
+    let mut texts = Vec::new();
     for message in messages {
         match role_of(message) {
-            "human" | "user" => words.push(crate::http::content_text(content_of(message))?),
-            "ai" | "assistant" => words.clear(),
+            "human" | "user" => texts.push(crate::http::content_text(content_of(message))?),
+            "ai" | "assistant" => texts.clear(),
             "system" | "tool" | "developer" => {
                 return Err(unsupported(
                     "only messages of the user are accepted: the agent's file has its instructions",
@@ -320,7 +317,7 @@ fn words_of(input: &Value) -> Result<Option<String>, ChannelError> {
             _ => return Err(bad("the role of a message is `user`")),
         }
     }
-    if words.is_empty() { Err(bad("there is no message of the user")) } else { Ok(Some(words.join("\n\n"))) }
+    if texts.is_empty() { Err(bad("there is no message of the user")) } else { Ok(Some(texts.join("\n\n"))) }
 }
 
 fn role_of(message: &Value) -> &str {
@@ -346,7 +343,7 @@ mod tests {
 
     #[test]
     fn the_input_is_the_users_messages_after_the_agents_last_one() {
-        let of = |input: Value| words_of(&input).ok().flatten();
+        let of = |input: Value| text_of(&input).ok().flatten();
         assert_eq!(of(json!({"messages": [{"role": "user", "content": "a"}]})).as_deref(), Some("a"));
         let long = json!({"messages": [
             {"type": "human", "content": "old"}, {"type": "ai", "content": "yes"},
@@ -363,7 +360,7 @@ mod tests {
             json!({"state": {}}),
             json!(5),
         ] {
-            assert!(words_of(&wrong).is_err(), "{wrong}");
+            assert!(text_of(&wrong).is_err(), "{wrong}");
         }
     }
 
@@ -384,7 +381,7 @@ mod tests {
     fn fuzz_the_start_of_a_run_is_refused_or_read() {
         crate::fuzz::fuzz("langgraph", |input| {
             let Ok(body) = serde_json::from_slice::<Value>(input) else { return false };
-            check(&body).is_ok() && words_of(&body["input"]).is_ok()
+            check(&body).is_ok() && text_of(&body["input"]).is_ok()
         });
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply, TurnEnd};
+use obelus_runtime::text::plain_text;
 use obelus_runtime::{EventBody, SessionEvent};
 use serde_json::{Value, json};
 
@@ -179,11 +180,10 @@ impl Fold {
 
     /// The result of a turn, unless it was already sent as a message.
     fn output(&mut self, reply: &Reply) -> Option<AddedMessage> {
-        let text = match &reply.output {
-            Value::Null => return None,
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        if reply.output.is_null() {
+            return None;
+        }
+        let text = plain_text(&reply.output);
         (!reply.said.contains(&text)).then(|| self.text(&text))
     }
 

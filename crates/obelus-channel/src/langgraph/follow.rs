@@ -17,7 +17,7 @@ use crate::service::SessionSnapshot;
 pub(crate) struct FollowedRun {
     app: App,
     access: Access,
-    pub(super) begun: StartedRun,
+    pub(super) started: StartedRun,
     /// The session up to the last event.
     pub(super) fold: Fold,
     events: EventStream,
@@ -43,30 +43,32 @@ impl FollowedRun {
     pub(crate) async fn open(
         app: &App,
         access: &Access,
-        begun: &StartedRun,
+        started: &StartedRun,
         after: Option<EventNumber>,
     ) -> Result<Self, ChannelError> {
-        let after = after.unwrap_or(begun.after).max(begun.after);
-        let events = EventStream::open(app, access, &begun.session, Some(&after.to_string()))
+        let after = after.unwrap_or(started.after).max(started.after);
+        let events = EventStream::open(app, access, &started.session, Some(&after.to_string()))
             .await
             .map_err(|failure| failure.0)?;
-        let history = app.service().whole_history(&begun.session).await?;
+        let history = app.service().whole_history(&started.session).await?;
         let before = history.iter().map(AsRef::as_ref).filter(|event: &&SessionEvent| event.number <= after);
-        let fold = Fold::of(&begun.thread, before);
-        let handle = app.service().open(&begun.session).await?;
+        let fold = Fold::of(&started.thread, before);
+        let handle = app.service().open(&started.session).await?;
         let rested = tokio::spawn(async move { handle.rested().await });
-        let begun = StartedRun {
-            thread: begun.thread.clone(),
-            session: begun.session.clone(),
-            assistant: begun.assistant.clone(),
-            ..*begun
-        };
-        Ok(Self { app: app.clone(), access: access.clone(), begun, fold, events, rested, is_at_rest: false })
+        Ok(Self {
+            app: app.clone(),
+            access: access.clone(),
+            started: started.clone(),
+            fold,
+            events,
+            rested,
+            is_at_rest: false,
+        })
     }
 
     /// How the run ended, if it has. When the session rests, the run is over in any case.
     pub(crate) fn end(&self) -> Option<RunEnd> {
-        self.fold.run(self.begun.record).and_then(|run| run.end.clone())
+        self.fold.run(self.started.record).and_then(|run| run.end.clone())
     }
 
     /// The next item. It is cancel-safe.
@@ -76,14 +78,14 @@ impl FollowedRun {
         }
         if self.is_at_rest {
             return match self.events.try_next() {
-                Some(event) => self.taken(event),
+                Some(event) => self.apply(event),
                 None => RunItem::End,
             };
         }
         tokio::select! {
             biased;
             next = self.events.next() => match next {
-                StreamItem::Event(event) => self.taken(event),
+                StreamItem::Event(event) => self.apply(event),
                 StreamItem::Silence => RunItem::Silence,
                 StreamItem::End => RunItem::Cut,
             },
@@ -94,7 +96,8 @@ impl FollowedRun {
         }
     }
 
-    fn taken(&mut self, event: Arc<SessionEvent>) -> RunItem {
+    /// Adds an event to the fold.
+    fn apply(&mut self, event: Arc<SessionEvent>) -> RunItem {
         if matches!(event.body, EventBody::Missed) {
             return RunItem::Cut;
         }
@@ -116,7 +119,7 @@ impl FollowedRun {
 
     /// The current session.
     pub(crate) async fn snapshot(&self) -> Result<SessionSnapshot, ChannelError> {
-        self.app.service().snapshot(&self.begun.session, None, self.access.language).await
+        self.app.service().snapshot(&self.started.session, None, self.access.language).await
     }
 
     /// Notes that the client is shown the open questions.
@@ -131,7 +134,7 @@ impl FollowedRun {
 
     /// The id of the run.
     pub(super) fn run_id(&self) -> String {
-        id_of(IdKind::Run, &self.begun.session, self.begun.record)
+        id_of(IdKind::Run, &self.started.session, self.started.record)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Ids of runs, checkpoints and interrupts. They are derived from what they name, so that they need not be stored.
 
 use crate::types::QuestionRow;
+use obelus_runtime::text::hex;
 use sha2::{Digest as _, Sha256};
 
 /// What an id names.
@@ -41,10 +42,6 @@ pub(super) fn question_half(question: &str) -> String {
 /// Whether a text has the form of an interrupt's id.
 pub(super) fn is_interrupt_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -52,9 +52,10 @@ pub(super) fn answers(
             [] => Err(conflict("no question is open: it was answered or withdrawn")),
             [only] => {
                 let given = of_question(only, resume)?;
-                match given.iter().all(|answer| matches!(answer.body, AnswerBody::Deny { .. })) || was_shown(only) {
-                    true => Ok(given),
-                    false => Err(bad(NOT_SHOWN)),
+                if given.iter().all(|answer| matches!(answer.body, AnswerBody::Deny { .. })) || was_shown(only) {
+                    Ok(given)
+                } else {
+                    Err(bad(NOT_SHOWN))
                 }
             }
             _ => Err(bad("several questions are open: send {INTERRUPT_ID: {decisions: [...]}}")),

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, State};
 use obelus_runtime::SessionEvent;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::fold::{Fold, MODEL, RecordPoint, TOOLS};
 use super::ids::{IdKind, id_of, record_of};
 use super::interrupts::interrupt;
-use super::notes::ThreadNotes;
 use super::threads::Thread;
-use super::{CHANNEL, ValueResult, bad, limit_of};
+use super::{CHANNEL, ThreadRequest, ValueResult, bad, limit_of};
 use crate::ChannelError;
-use crate::http::{Access, App, Failure, InPath, InQuery, Json, OptionalBody};
+use crate::http::{Failure, InPath, InQuery, Json, OptionalBody};
 use crate::service::SessionSnapshot;
 use crate::tokens::TokenRole;
 
@@ -102,12 +100,7 @@ impl ThreadState<'_> {
 }
 
 /// The state of a thread after a record of a session, or now.
-async fn stated(
-    app: &App,
-    access: &Access,
-    thread: &Thread,
-    place: Option<CheckpointRef>,
-) -> Result<Value, ChannelError> {
+async fn stated(request: &ThreadRequest, thread: &Thread, place: Option<CheckpointRef>) -> Result<Value, ChannelError> {
     let session = match &place {
         Some(place) => place.session.clone(),
         None => match &thread.session {
@@ -115,12 +108,11 @@ async fn stated(
             None => return Ok(empty(&thread.id)),
         },
     };
-    let history = app.service().whole_history(&session).await?;
-    let fold = Fold::of(&thread.id, history.iter().map(AsRef::as_ref));
+    let fold = request.fold(&thread.id, &session).await?;
     let record = place.map(|place| place.record);
-    let now = app.service().snapshot(&session, record, access.language).await?;
+    let now = request.snapshot(&session, record).await?;
     if record.is_none() {
-        app.note_shown(access, &now.questions);
+        request.note_shown(&now);
     }
     let upto = record.unwrap_or(u64::MAX);
     let at = fold.points.iter().rposition(|point| point.record <= upto);
@@ -155,69 +147,63 @@ fn selection(value: &Value) -> Vec<&str> {
 /// The pairs of a query.
 pub(super) type Pairs = Vec<(String, String)>;
 
+/// A query as a JSON object of texts.
+pub(super) fn as_object(query: Pairs) -> Value {
+    query.into_iter().map(|(name, value)| (name, Value::from(value))).collect()
+}
+
 fn selection_of_query(query: &Pairs) -> Vec<&str> {
     query.iter().filter(|(name, _)| name == "select").map(|(_, value)| value.as_str()).collect()
 }
 
 pub(super) async fn now(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
+    request: ThreadRequest,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<Pairs>,
 ) -> ValueResult {
-    let thread = Thread::get(&app, &notes, &id).await?;
-    Ok(Json(selected(stated(&app, &access, &thread, None).await?, &selection_of_query(&query))))
+    let thread = Thread::get(&request, &id).await?;
+    Ok(Json(selected(stated(&request, &thread, None).await?, &selection_of_query(&query))))
 }
 
 pub(super) async fn at(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
+    request: ThreadRequest,
     InPath((id, checkpoint)): InPath<(String, String)>,
     InQuery(query): InQuery<Pairs>,
 ) -> ValueResult {
-    let thread = Thread::get(&app, &notes, &id).await?;
+    let thread = Thread::get(&request, &id).await?;
     let place = find_checkpoint(&thread, &checkpoint)?;
-    Ok(Json(selected(stated(&app, &access, &thread, Some(place)).await?, &selection_of_query(&query))))
+    Ok(Json(selected(stated(&request, &thread, Some(place)).await?, &selection_of_query(&query))))
 }
 
 pub(super) async fn at_checkpoint(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
+    request: ThreadRequest,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> ValueResult {
-    let thread = Thread::get(&app, &notes, &id).await?;
+    let thread = Thread::get(&request, &id).await?;
     let place = named_checkpoint(&body).map(|checkpoint| find_checkpoint(&thread, checkpoint)).transpose()?;
-    Ok(Json(selected(stated(&app, &access, &thread, place).await?, &selection(&body))))
+    Ok(Json(selected(stated(&request, &thread, place).await?, &selection(&body))))
 }
 
 pub(super) async fn history(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
+    request: ThreadRequest,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> ValueResult {
-    past(&app, &notes, &access, &id, &body).await
+    past(&request, &id, &body).await
 }
 
 pub(super) async fn history_by_query(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
+    request: ThreadRequest,
     InPath(id): InPath<String>,
     InQuery(query): InQuery<Pairs>,
 ) -> ValueResult {
-    let body: Map<String, Value> = query.into_iter().map(|(name, value)| (name, value.into())).collect();
-    past(&app, &notes, &access, &id, &body.into()).await
+    past(&request, &id, &as_object(query)).await
 }
 
 /// The states of a thread, newest first.
-async fn past(app: &App, notes: &ThreadNotes, access: &Access, id: &str, body: &Value) -> ValueResult {
-    let thread = Thread::get(app, notes, id).await?;
+async fn past(request: &ThreadRequest, id: &str, body: &Value) -> ValueResult {
+    let thread = Thread::get(request, id).await?;
     let Some((session, _)) = &thread.session else { return Ok(Json(json!([]))) };
     let before = body["before"].as_str().or_else(|| {
         let nested = body["before"]["configurable"]["checkpoint_id"].as_str();
@@ -227,15 +213,14 @@ async fn past(app: &App, notes: &ThreadNotes, access: &Access, id: &str, body: &
     let before = before.map(|checkpoint| find_checkpoint(&thread, checkpoint)).transpose()?;
     let before = before.map_or(u64::MAX, |place| place.record);
     let limit = limit_of(body, "limit", 10, 100);
-    let history = app.service().whole_history(session).await?;
-    let fold = Fold::of(&thread.id, history.iter().map(AsRef::as_ref));
+    let fold = request.fold(&thread.id, session).await?;
     let places = (0..fold.points.len()).rev().filter(|at| fold.points[*at].record < before);
     let mut states = Vec::new();
     for at in places.take(limit) {
         let record = fold.points[at].record;
-        let now = app.service().snapshot(session, Some(record), access.language).await?;
+        let now = request.snapshot(session, Some(record)).await?;
         if at + 1 == fold.points.len() {
-            app.note_shown(access, &now.questions);
+            request.note_shown(&now);
         }
         let state = ThreadState { thread: &thread.id, session, fold: &fold, at: Some(at) }.view(&now);
         states.push(selected(state, &selection(body)));
@@ -245,14 +230,12 @@ async fn past(app: &App, notes: &ThreadNotes, access: &Access, id: &str, body: &
 
 /// Replaces the session's state. The conversation cannot be rewritten.
 pub(super) async fn update(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
+    request: ThreadRequest,
     InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> Result<Json<Value>, Failure> {
-    access.needs(TokenRole::Admin)?;
-    let thread = Thread::get(&app, &notes, &id).await?;
+    request.access.needs(TokenRole::Admin)?;
+    let thread = Thread::get(&request, &id).await?;
     let values = body["values"].as_object().ok_or_else(|| bad("`values` is {state: ...}"))?;
     if let Some(wrong) = values.keys().find(|name| *name != "state") {
         let wrong: String = wrong.chars().take(64).collect();
@@ -262,9 +245,10 @@ pub(super) async fn update(
     let mut session = thread.session()?.to_owned();
     if let Some(checkpoint) = named_checkpoint(&body) {
         let place = find_checkpoint(&thread, checkpoint)?;
-        session = super::begin::branch(&app, &notes, &thread, &place, access.id_of_key("branch")).await?;
+        session = super::begin::branch(&request, &thread, &place).await?;
     }
-    let by = access.caller.by(CHANNEL);
-    let accepted = app.service().edit_state(&session, state.clone(), &by, access.input_id()).await?;
+    let by = request.access.caller.by(CHANNEL);
+    let input_id = request.access.input_id();
+    let accepted = request.service().edit_state(&session, state.clone(), &by, input_id).await?;
     Ok(Json(json!({"checkpoint": checkpoint(&thread.id, &session, accepted.record)})))
 }

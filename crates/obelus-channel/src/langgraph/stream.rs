@@ -195,10 +195,10 @@ impl Framer {
     }
 
     fn metadata(&self, node: &str) -> Value {
-        let begun = &self.followed.begun;
+        let started = &self.followed.started;
         json!({
-            "langgraph_node": node, "run_id": self.followed.run_id(), "thread_id": begun.thread,
-            "assistant_id": begun.assistant, "graph_id": begun.assistant,
+            "langgraph_node": node, "run_id": self.followed.run_id(), "thread_id": started.thread,
+            "assistant_id": started.assistant, "graph_id": started.assistant,
         })
     }
 
@@ -250,7 +250,7 @@ impl Framer {
             return frame(None, "error", &json!({"error": code, "message": message}));
         }
         let fold = &self.followed.fold;
-        let status = fold.run(self.followed.begun.record).map_or("success", |run| runs::status_of(fold, run));
+        let status = fold.run(self.followed.started.record).map_or("success", |run| runs::status_of(fold, run));
         frame(None, "end", &json!({"run_id": self.followed.run_id(), "status": status}))
     }
 }

@@ -1,20 +1,18 @@
 //! Sessions as threads: creating, finding, copying, removing.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::sessions::SessionStatus;
 use obelus_runtime::{HostError, StoreError, system_clock};
 use serde_json::{Map, Value, json};
 
-use super::notes::{ThreadNote, ThreadNotes};
+use super::notes::ThreadNote;
 use super::state::{interrupts_of, values_of};
-use super::{ValueResult, bad, limit_of, unsupported};
+use super::{ThreadRequest, ValueResult, bad, limit_of, unsupported};
 use crate::ChannelError;
-use crate::http::{Access, App, Failure, InPath, Json, OptionalBody};
+use crate::http::{Failure, InPath, Json, OptionalBody};
 use crate::service::check_id;
 use crate::tokens::TokenRole;
 use crate::types::NewSession;
@@ -29,11 +27,11 @@ pub(super) struct Thread {
 
 impl Thread {
     /// The thread of this id, if there is one.
-    pub(super) async fn find(app: &App, notes: &ThreadNotes, id: &str) -> Result<Option<Self>, ChannelError> {
+    pub(super) async fn find(request: &ThreadRequest, id: &str) -> Result<Option<Self>, ChannelError> {
         check_id(id)?;
-        let note = notes.get(id).map_err(not_kept)?;
+        let note = request.notes.get(id).map_err(note_error)?;
         let name = note.as_ref().map_or(id, |note| note.session(id)).to_owned();
-        let agent = app.service().agent_of_session(&name).await?;
+        let agent = request.service().agent_of_session(&name).await?;
         if note.is_none() && agent.is_none() {
             return Ok(None);
         }
@@ -42,8 +40,8 @@ impl Thread {
     }
 
     /// The same; a missing thread is an error.
-    pub(super) async fn get(app: &App, notes: &ThreadNotes, id: &str) -> Result<Self, ChannelError> {
-        Self::find(app, notes, id).await?.ok_or_else(|| StoreError::Unknown(id.to_owned()).into())
+    pub(super) async fn get(request: &ThreadRequest, id: &str) -> Result<Self, ChannelError> {
+        Self::find(request, id).await?.ok_or_else(|| StoreError::Unknown(id.to_owned()).into())
     }
 
     /// Its session; an error if it has none.
@@ -76,15 +74,15 @@ impl Thread {
     }
 
     /// The view for clients.
-    async fn view(&self, app: &App, access: &Access) -> Result<Value, ChannelError> {
+    async fn view(&self, request: &ThreadRequest) -> Result<Value, ChannelError> {
         let mut view = self.bare("idle");
         if let Some((session, _)) = &self.session {
-            let history = app.service().whole_history(session).await?;
-            let now = app.service().snapshot(session, None, access.language).await?;
+            let history = request.service().whole_history(session).await?;
+            let now = request.snapshot(session, None).await?;
             view["status"] = status_name(now.status).into();
             view["values"] = values_of(&self.id, &history, &now);
             if !now.questions.is_empty() {
-                app.note_shown(access, &now.questions);
+                request.note_shown(&now);
                 view["interrupts"] = json!({super::fold::TOOLS: interrupts_of(&now)});
             }
             if let (Some(first), Some(last)) = (history.first(), history.last()) {
@@ -110,7 +108,8 @@ pub(super) fn status_name(status: SessionStatus) -> &'static str {
     }
 }
 
-pub(super) fn not_kept(error: std::io::Error) -> ChannelError {
+/// The error if the note of a thread cannot be read or written.
+pub(super) fn note_error(error: std::io::Error) -> ChannelError {
     match error.kind() {
         std::io::ErrorKind::FileTooLarge => {
             ChannelError::TooLarge("the metadata of a thread may have 1 MiB".to_owned())
@@ -124,104 +123,82 @@ pub(super) fn drawn_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-pub(super) async fn create(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
-    OptionalBody(body): OptionalBody,
-) -> ValueResult {
-    access.needs(TokenRole::Operator)?;
+pub(super) async fn create(request: ThreadRequest, OptionalBody(body): OptionalBody) -> ValueResult {
+    request.access.needs(TokenRole::Operator)?;
     if body["supersteps"].as_array().is_some_and(|steps| !steps.is_empty()) {
         return Err(unsupported("a thread begins with its first run: `supersteps` are not supported").into());
     }
-    let keyed = access.id_of_key("thread");
+    let keyed = request.access.id_of_key("thread");
     let is_keyed = keyed.is_some() && body["thread_id"].is_null();
     let id = body["thread_id"].as_str().map(str::to_owned).or(keyed).unwrap_or_else(drawn_id);
-    if let Some(known) = Thread::find(&app, &notes, &id).await? {
+    if let Some(known) = Thread::find(&request, &id).await? {
         return match body["if_exists"].as_str() {
             // The same request was repeated.
-            _ if is_keyed => Ok(Json(known.view(&app, &access).await?)),
-            Some("do_nothing") => Ok(Json(known.view(&app, &access).await?)),
+            _ if is_keyed => Ok(Json(known.view(&request).await?)),
+            Some("do_nothing") => Ok(Json(known.view(&request).await?)),
             _ => Err(ChannelError::from(StoreError::Exists(id)).into()),
         };
     }
     let metadata = body["metadata"].as_object().cloned().unwrap_or_default();
     let agent = metadata.get("graph_id").and_then(Value::as_str).map(str::to_owned);
     if let Some(agent) = agent {
-        app.service().create_session(NewSession { agent, id: Some(id.clone()), ..NewSession::default() }).await?;
+        request.service().create_session(NewSession { agent, id: Some(id.clone()), ..NewSession::default() }).await?;
     }
-    notes.change(&id, system_clock(), |note| note.metadata = metadata).map_err(not_kept)?;
-    let thread = Thread::get(&app, &notes, &id).await?;
-    Ok(Json(thread.view(&app, &access).await?))
+    request.notes.change(&id, system_clock(), |note| note.metadata = metadata).map_err(note_error)?;
+    let thread = Thread::get(&request, &id).await?;
+    Ok(Json(thread.view(&request).await?))
 }
 
-pub(super) async fn show(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
-    InPath(id): InPath<String>,
-) -> ValueResult {
-    Ok(Json(Thread::get(&app, &notes, &id).await?.view(&app, &access).await?))
+pub(super) async fn show(request: ThreadRequest, InPath(id): InPath<String>) -> ValueResult {
+    Ok(Json(Thread::get(&request, &id).await?.view(&request).await?))
 }
 
 pub(super) async fn update(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
+    request: ThreadRequest,
     InPath(id): InPath<String>,
     headers: HeaderMap,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
-    access.needs(TokenRole::Operator)?;
-    Thread::get(&app, &notes, &id).await?;
+    request.access.needs(TokenRole::Operator)?;
+    Thread::get(&request, &id).await?;
     let more = body["metadata"].as_object().cloned().unwrap_or_default();
-    notes.change(&id, system_clock(), |note| note.metadata.extend(more)).map_err(not_kept)?;
+    request.notes.change(&id, system_clock(), |note| note.metadata.extend(more)).map_err(note_error)?;
     if headers.get("prefer").is_some_and(|value| value == "return=minimal") {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let thread = Thread::get(&app, &notes, &id).await?;
-    Ok(Json(thread.view(&app, &access).await?).into_response())
+    let thread = Thread::get(&request, &id).await?;
+    Ok(Json(thread.view(&request).await?).into_response())
 }
 
-pub(super) async fn remove(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
-    InPath(id): InPath<String>,
-) -> Result<Response, Failure> {
-    access.needs(TokenRole::Admin)?;
+pub(super) async fn remove(request: ThreadRequest, InPath(id): InPath<String>) -> Result<Response, Failure> {
+    request.access.needs(TokenRole::Admin)?;
     check_id(&id)?;
     // An unreadable note is removed too.
-    let thread = match notes.get(&id) {
+    let thread = match request.notes.get(&id) {
         Err(_) => Thread { id: id.clone(), note: ThreadNote::default(), session: None },
-        Ok(_) => Thread::get(&app, &notes, &id).await?,
+        Ok(_) => Thread::get(&request, &id).await?,
     };
     for session in thread.sessions() {
-        if app.service().agent_of_session(session).await?.is_some() {
-            app.service().remove(session).await?;
+        if request.service().agent_of_session(session).await?.is_some() {
+            request.service().remove(session).await?;
         }
-        notes.remove(session).map_err(not_kept)?;
+        request.notes.remove(session).map_err(note_error)?;
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Copies a thread in its current state.
-pub(super) async fn copy(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
-    InPath(id): InPath<String>,
-) -> ValueResult {
-    access.needs(TokenRole::Operator)?;
-    let thread = Thread::get(&app, &notes, &id).await?;
-    let new = access.id_of_key("copy").unwrap_or_else(drawn_id);
+pub(super) async fn copy(request: ThreadRequest, InPath(id): InPath<String>) -> ValueResult {
+    request.access.needs(TokenRole::Operator)?;
+    let thread = Thread::get(&request, &id).await?;
+    let new = request.access.id_of_key("copy").unwrap_or_else(drawn_id);
     if let Some((session, _)) = &thread.session {
-        app.service().fork(session, Some(new.clone()), None).await?;
+        request.service().fork(session, Some(new.clone()), None).await?;
     }
     let metadata = thread.note.metadata.clone();
-    notes.change(&new, system_clock(), |note| note.metadata = metadata).map_err(not_kept)?;
-    let copied = Thread::get(&app, &notes, &new).await?;
-    Ok(Json(copied.view(&app, &access).await?))
+    request.notes.change(&new, system_clock(), |note| note.metadata = metadata).map_err(note_error)?;
+    let copied = Thread::get(&request, &new).await?;
+    Ok(Json(copied.view(&request).await?))
 }
 
 /// Whether the query filters by content, so that each thread must be read.
@@ -231,16 +208,15 @@ fn is_filtered(query: &Value) -> bool {
 
 /// A page of the matching threads, newest first.
 async fn wanted(
-    app: &App,
-    notes: &ThreadNotes,
+    request: &ThreadRequest,
     query: &Value,
     offset: usize,
     limit: usize,
 ) -> Result<Vec<Thread>, ChannelError> {
     let (mut skipped, mut threads) = (0, Vec::new());
     // Reading every thread is slow, so only one request does it at a time.
-    let _one = if is_filtered(query) { Some(notes.searching.lock().await) } else { None };
-    for id in ids_of(app, notes, query).await? {
+    let _one = if is_filtered(query) { Some(request.notes.searching.lock().await) } else { None };
+    for id in ids_of(request, query).await? {
         if threads.len() == limit {
             break;
         }
@@ -249,8 +225,8 @@ async fn wanted(
             continue;
         }
         // Unreadable threads are skipped.
-        let Ok(Some(thread)) = Thread::find(app, notes, &id).await else { continue };
-        if fits(app, &thread, query).await {
+        let Ok(Some(thread)) = Thread::find(request, &id).await else { continue };
+        if fits(request, &thread, query).await {
             if skipped < offset { skipped += 1 } else { threads.push(thread) }
         }
     }
@@ -258,11 +234,11 @@ async fn wanted(
 }
 
 /// The ids of all requested threads, newest first.
-async fn ids_of(app: &App, notes: &ThreadNotes, query: &Value) -> Result<Vec<String>, ChannelError> {
-    let noted = notes.all();
+async fn ids_of(request: &ThreadRequest, query: &Value) -> Result<Vec<String>, ChannelError> {
+    let noted = request.notes.all();
     let hidden: BTreeSet<&String> =
         noted.iter().filter(|(_, note)| note.branch_of.is_some()).map(|(id, _)| id).collect();
-    let rows = app.service().session_rows().await?;
+    let rows = request.service().session_rows().await?;
     let mut ids: Vec<(obelus_kernel::Time, String)> =
         rows.into_iter().filter(|row| !hidden.contains(&row.id)).map(|row| (row.created, row.id)).collect();
     let known: BTreeSet<String> = ids.iter().map(|(_, id)| id.clone()).collect();
@@ -274,7 +250,7 @@ async fn ids_of(app: &App, notes: &ThreadNotes, query: &Value) -> Result<Vec<Str
     }
     if matches!(query["status"].as_str(), Some("busy" | "interrupted")) {
         // All others rest and have no questions.
-        let open = app.service().sessions_to_look_at().await?;
+        let open = request.service().sessions_to_look_at().await?;
         ids.retain(|(_, id)| open.contains(noted.get(id).map_or(id.as_str(), |note| note.session(id))));
     }
     let only: Option<BTreeSet<&str>> =
@@ -283,7 +259,7 @@ async fn ids_of(app: &App, notes: &ThreadNotes, query: &Value) -> Result<Vec<Str
     Ok(ids.into_iter().map(|(_, id)| id).filter(is_wanted).collect())
 }
 
-async fn fits(app: &App, thread: &Thread, query: &Value) -> bool {
+async fn fits(request: &ThreadRequest, thread: &Thread, query: &Value) -> bool {
     let metadata = thread.metadata();
     let is_noted = |(name, value): (&String, &Value)| metadata.get(name) == Some(value);
     if !query["metadata"].as_object().is_none_or(|wanted| wanted.iter().all(is_noted)) {
@@ -291,40 +267,32 @@ async fn fits(app: &App, thread: &Thread, query: &Value) -> bool {
     }
     let Some(wanted) = query["status"].as_str() else { return true };
     let status = match &thread.session {
-        Some((session, _)) => app.service().summary(session).await.map_or(SessionStatus::Unreadable, |it| it.status),
+        Some((session, _)) => {
+            request.service().summary(session).await.map_or(SessionStatus::Unreadable, |it| it.status)
+        }
         None => SessionStatus::New,
     };
     status_name(status) == wanted
 }
 
-pub(super) async fn search(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    access: Access,
-    OptionalBody(query): OptionalBody,
-) -> ValueResult {
+pub(super) async fn search(request: ThreadRequest, OptionalBody(query): OptionalBody) -> ValueResult {
     if query["values"].as_object().is_some_and(|values| !values.is_empty()) {
         return Err(bad("threads are found by `ids`, `metadata` and `status`, not by `values`").into());
     }
     let (offset, limit) = (limit_of(&query, "offset", 0, u64::MAX), limit_of(&query, "limit", 10, 100));
     let mut views = Vec::new();
-    for thread in wanted(&app, &notes, &query, offset, limit).await? {
+    for thread in wanted(&request, &query, offset, limit).await? {
         // An unreadable session gets a bare view.
-        views.push(thread.view(&app, &access).await.unwrap_or_else(|_| thread.bare("error")));
+        views.push(thread.view(&request).await.unwrap_or_else(|_| thread.bare("error")));
     }
     Ok(Json(Value::Array(views)))
 }
 
-pub(super) async fn count(
-    State(app): State<App>,
-    Extension(notes): Extension<Arc<ThreadNotes>>,
-    _: Access,
-    OptionalBody(query): OptionalBody,
-) -> ValueResult {
+pub(super) async fn count(request: ThreadRequest, OptionalBody(query): OptionalBody) -> ValueResult {
     let count = if is_filtered(&query) {
-        wanted(&app, &notes, &query, 0, usize::MAX).await?.len()
+        wanted(&request, &query, 0, usize::MAX).await?.len()
     } else {
-        ids_of(&app, &notes, &query).await?.len()
+        ids_of(&request, &query).await?.len()
     };
     Ok(Json(count.into()))
 }

@@ -58,12 +58,12 @@ async fn must_not_consent(app: &App, session: &str, message: &str) -> Result<(),
         let may_ask = !session.is_at_rest() || session.questions().iter().any(Question::is_open);
         may_ask && session.settings().consent.consents(&words)
     };
-    match app.service().read(session, consents).await? {
-        true => Err(ChannelError::BadRequest(
+    if app.service().read(session, consents).await? {
+        return Err(ChannelError::BadRequest(
             "a message cannot approve an open question: call `decide`, and the user is asked".to_owned(),
-        )),
-        false => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 /// Gives a person's answer, and waits for the result.

@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use obelus_runtime::text::hex;
 use obelus_runtime::{HostError, StoreError};
 use sha2::{Digest as _, Sha256};
 
@@ -50,7 +51,7 @@ impl Chats {
             return self.made(app, request, Some(named.to_owned()), false).await;
         }
         if let Some(user) = &request.user {
-            let id = hex(&["user", caller, &request.model, user]);
+            let id = digest_of(&["user", caller, &request.model, user]);
             return self.made(app, request, Some(id), false).await;
         }
         if request.before.is_empty() {
@@ -142,17 +143,18 @@ pub(super) fn forget(store: &Path, session: &str) {
 /// The digest of a conversation. It includes the caller, so that only they find it.
 fn digest(caller: &str, model: &str, messages: &[(String, String)]) -> String {
     let words = messages.iter().flat_map(|(role, words)| [role.as_str(), words.trim()]);
-    hex(&["chat", caller, model].into_iter().chain(words).collect::<Vec<_>>())
+    digest_of(&["chat", caller, model].into_iter().chain(words).collect::<Vec<_>>())
 }
 
-fn hex(parts: &[&str]) -> String {
+/// The digest of several texts.
+fn digest_of(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         // Lengths separate the parts.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize()[..16])
 }
 
 #[cfg(test)]

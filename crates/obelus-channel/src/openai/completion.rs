@@ -92,14 +92,14 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
             app.service().answer(&question.id, answer, &by, digest, access.input_id()).await?
         }
     };
-    let begun = StartedRun {
+    let started = StartedRun {
         thread: session.to_owned(),
         session: session.to_owned(),
         assistant: request.model.clone(),
         record: taken.record,
         after: EventNumber { record: taken.record, part: 0 },
     };
-    Ok(TextSource::Run(Box::new(FollowedRun::open(app, access, &begun, None).await?)))
+    Ok(TextSource::Run(Box::new(FollowedRun::open(app, access, &started, None).await?)))
 }
 
 /// The reply to a message that looks like an answer to a question but has no valid code; none if the message is for the

@@ -19,12 +19,12 @@ impl Service {
     pub async fn form(&self, id: &str, wanted: Option<Language>) -> Result<FormView, ChannelError> {
         let (session, number) = parts(id)?;
         let service = self.clone();
-        let look = move |session: &Session| {
+        let read = move |session: &Session| {
             let question = session.question(&number)?;
             let language = service.language_of(session, wanted);
             Some(EditForm::of(session, &question, language).filter(|_| question.is_open()))
         };
-        let form = self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
+        let form = self.read(session, read).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
         let form = form.ok_or_else(|| ChannelError::NotFound(format!("a form for {id}")))?;
         Ok(FormView { fields: form.fields.iter().map(field_view).collect() })
     }
@@ -39,7 +39,7 @@ impl Service {
         let (session, number) = parts(id)?;
         let pages = self.host.pictures(session);
         let (service, whole) = (self.clone(), id.to_owned());
-        let look = move |session: &Session| {
+        let read = move |session: &Session| {
             let question = session.question(&number)?;
             let language = service.language_of(session, wanted);
             let form = EditForm::of(session, &question, language);
@@ -63,7 +63,7 @@ impl Service {
             let (digest, text) = (view.as_ref().map(|view| view.digest.clone()), view.as_ref().map(text_of));
             Some(PreviewView { params, problems, digest, view, text })
         };
-        self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))
+        self.read(session, read).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))
     }
 
     /// The latest picture of a question's page.
@@ -71,11 +71,11 @@ impl Service {
         let (session, number) = parts(id)?;
         let folder = self.host.pictures(session);
         let pages = folder.clone();
-        let look = move |session: &Session| {
+        let read = move |session: &Session| {
             let question = session.question(&number)?;
             QuestionView::with_pages(session, &question, pages, Language::English).picture
         };
-        let file = self.read(session, look).await?;
+        let file = self.read(session, read).await?;
         self.picture(file.zip(folder), id).await
     }
 

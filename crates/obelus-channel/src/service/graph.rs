@@ -11,6 +11,7 @@ use obelus_kernel::steps::{StepFilter, StepNode, Steps};
 use obelus_runtime::Language;
 use obelus_runtime::people::{StepLine, Titles, failure_in_words};
 use obelus_runtime::sessions::InboxId;
+use obelus_runtime::text::plain_text;
 use serde_json::{Map, Value};
 
 use super::{Service, check_id};
@@ -168,7 +169,7 @@ fn params_of(call: &Value) -> Map<String, Value> {
 
 /// A value, cut to a text if it is long; whether it was cut.
 pub(super) fn cut(value: &Value) -> (Value, bool) {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = plain_text(value);
     match text.char_indices().nth(MOST_OF_VALUE) {
         Some((end, _)) => (text[..end].into(), true),
         None => (value.clone(), false),

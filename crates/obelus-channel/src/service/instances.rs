@@ -34,11 +34,11 @@ impl Service {
         let name = id.to_owned();
         let events = self.blocking(move |host| Ok(host.history_after(&name, EventNumber::START)?)).await?;
         let service = self.clone();
-        let look = move |session: &Session| {
+        let read = move |session: &Session| {
             let reports = with_earlier(session.distinct_calls(), &events);
             list(session, &reports, &filter, service.language_of(session, wanted))
         };
-        self.read(id, look).await
+        self.read(id, read).await
     }
 }
 

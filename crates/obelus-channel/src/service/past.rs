@@ -11,13 +11,13 @@ use crate::ChannelError;
 use crate::types::{ForkView, Log, LogFilter, LogRow, Timeline};
 
 /// A record as a row.
-fn log_row((kept, record): (Record, u64)) -> LogRow {
-    let input = serde_json::to_value(&kept.input).unwrap_or(Value::Null);
+fn log_row((stored, record): (Record, u64)) -> LogRow {
+    let input = serde_json::to_value(&stored.input).unwrap_or(Value::Null);
     let kind = match &input {
         Value::Object(fields) => fields.keys().next().cloned(),
         other => other.as_str().map(str::to_owned),
     };
-    LogRow { record, at: kept.at.to_string(), kind: kind.unwrap_or_default(), input }
+    LogRow { record, at: stored.at.to_string(), kind: kind.unwrap_or_default(), input }
 }
 
 impl LogFilter {

@@ -53,12 +53,12 @@ impl Service {
         let (service, name) = (self.clone(), session.to_owned());
         let of = name.clone();
         let agent = self.blocking(move |host| Ok(agent_in(host, &of))).await?;
-        let look = move |session: &Session| {
+        let read = move |session: &Session| {
             let language = service.language_of(session, wanted);
             let question = session.question(&number)?;
             Some(service.question_row(session, &question, (&name, &agent), language))
         };
-        let row = self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
+        let row = self.read(session, read).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
         self.with_decision(row, wanted).await
     }
 
@@ -75,8 +75,8 @@ impl Service {
         let (session, number) = parts(id)?;
         let (asked, offers) = {
             let number = number.clone();
-            let look = move |session: &Session| (session.question(&number), session.consent_offers(&number));
-            self.read(session, look).await?
+            let read = move |session: &Session| (session.question(&number), session.consent_offers(&number));
+            self.read(session, read).await?
         };
         let asked = asked.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
         // The session refuses a decided question, or repeats its answer if the input is the same.

@@ -34,14 +34,14 @@ impl Service {
         let mut all: Vec<QuestionRow> = Vec::new();
         for (agent, id) in sessions.await? {
             let (service, name) = (self.clone(), id.clone());
-            let look = move |session: &Session| {
+            let read = move |session: &Session| {
                 let language = service.language_of(session, wanted);
                 let decided = session.questions().into_iter().filter(|question: &Question| !question.is_open());
                 let rows = decided.map(|question| service.question_row(session, &question, (&name, &agent), language));
                 rows.collect::<Vec<_>>()
             };
             // Unreadable sessions are skipped.
-            all.extend(self.read(&id, look).await.unwrap_or_default());
+            all.extend(self.read(&id, read).await.unwrap_or_default());
         }
         all.retain(|row| filter.wants(row));
         all.sort_by(|one, other| other.decided_at.cmp(&one.decided_at));

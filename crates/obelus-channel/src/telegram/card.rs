@@ -4,6 +4,7 @@ use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
 use obelus_runtime::Language;
+use obelus_runtime::text::plain_text;
 use obelus_words::fill;
 use serde_json::{Value, json};
 
@@ -240,8 +241,7 @@ pub(super) fn choices_of(field: &FormFieldView, language: Language) -> Vec<(Stri
             .map(|(label, typed)| (label.to_owned(), typed.to_owned()))
             .to_vec(),
         FieldKindName::Choice if field.choices.len() <= MOST_VALUES => {
-            let typed = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            field.choices.iter().map(|value| (one_line(&typed(value)), typed(value))).collect()
+            field.choices.iter().map(plain_text).map(|text| (one_line(&text), text)).collect()
         }
         _ => Vec::new(),
     }

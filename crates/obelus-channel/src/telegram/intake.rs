@@ -77,7 +77,7 @@ impl Bot {
                     }
                 }
                 Err(error) => {
-                    (self.tell)(&format!("Telegram: {error}"));
+                    (self.warn)(&format!("Telegram: {error}"));
                     backoff.pause(&error).await;
                 }
             }

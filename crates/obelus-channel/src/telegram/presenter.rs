@@ -94,7 +94,7 @@ impl SessionPresenter {
                     self.bot.keep(|saved| saved.talks.remove(&self.session));
                 }
                 Err(error) => {
-                    (self.bot.tell)(&format!("Telegram: {}: {error}", self.session));
+                    (self.bot.warn)(&format!("Telegram: {}: {error}", self.session));
                     tokio::time::sleep(AGAIN).await;
                 }
             }
@@ -252,11 +252,11 @@ impl SessionPresenter {
             // It was already answered.
             Ok(row) if row.status != QuestionStatus::Requested => return,
             Ok(row) => row,
-            Err(error) => return (self.bot.tell)(&format!("Telegram: {id}: {error}")),
+            Err(error) => return (self.bot.warn)(&format!("Telegram: {id}: {error}")),
         };
         let token = match known.map_or_else(draw_token, Ok) {
             Ok(token) => token,
-            Err(why) => return (self.bot.tell)(&format!("Telegram: {why}")),
+            Err(why) => return (self.bot.warn)(&format!("Telegram: {why}")),
         };
         let text = card::plain(&row.text, &row.id);
         let is_cut = !self.bot.send_whole(self.chat, &text).await;
@@ -331,7 +331,7 @@ impl SessionPresenter {
     /// Errors of a chat, such as a blocked bot, do not end the speaker.
     fn report(&self, sent: Result<(), ApiError>) {
         if let Err(error) = sent {
-            (self.bot.tell)(&format!("Telegram: {}: {error}", self.session));
+            (self.bot.warn)(&format!("Telegram: {}: {error}", self.session));
         }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply};
+use obelus_runtime::text::hex;
 use obelus_runtime::{EventBody, SessionEvent};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -215,5 +216,5 @@ fn key(value: &impl Serialize) -> String {
 fn drawn(bytes: usize) -> String {
     let mut random = uuid::Uuid::now_v7().into_bytes();
     let _ = getrandom::fill(&mut random);
-    random.iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
+    hex(&random[..bytes])
 }

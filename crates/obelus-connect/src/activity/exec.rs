@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) struct Exec {
     program: Arc<Program>,
     /// Reconciles a call whose answer was lost.
-    look: Option<Arc<Program>>,
+    reconciler: Option<Arc<Program>>,
     retry: Retry,
     limit: Option<Duration>,
 }
@@ -51,9 +51,9 @@ struct Program {
 impl Exec {
     pub(super) fn parse(fields: &BindingFields<'_>, base: &Path) -> Result<Self, BindingError> {
         let program = Arc::new(Program::parse(fields, "exec", base)?);
-        let look =
+        let reconciler =
             fields.get("reconcile").map(|_| Program::parse(fields, "reconcile", base).map(Arc::new)).transpose()?;
-        Ok(Self { program, look, retry: fields.retry()?, limit: fields.own_time_limit()? })
+        Ok(Self { program, reconciler, retry: fields.retry()?, limit: fields.own_time_limit()? })
     }
 }
 
@@ -72,9 +72,9 @@ impl Activity for Exec {
     }
 
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
-        let look = Arc::clone(self.look.as_ref()?);
+        let reconciler = Arc::clone(self.reconciler.as_ref()?);
         Some(Box::pin(async move {
-            match look.run(&work, &input_of(&work)).await {
+            match reconciler.run(&work, &input_of(&work)).await {
                 Ok(Outcome::Value(said)) => found(said),
                 Ok(_) => found(Value::Null),
                 Err(failure) => Reconciled::Unknown(format!("the look at it failed: {}", failure.error.message)),

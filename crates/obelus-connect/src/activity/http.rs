@@ -37,7 +37,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) struct Http {
     endpoint: Arc<Endpoint>,
     /// Reconciles a call whose answer was lost: a request, and the place of the result in its answer.
-    look: Option<Arc<(Endpoint, String)>>,
+    reconciler: Option<Arc<(Endpoint, String)>>,
     retry: Retry,
     limit: Option<Duration>,
 }
@@ -69,19 +69,19 @@ impl Http {
         secrets.iter().for_each(|name| Secret::from_env(name).iter().for_each(|secret| secret.declare(name)));
         let http = fields.inner("http", "http.", &["method", "url", "headers", "body"])?;
         let endpoint = Endpoint::parse(&http, client, &secrets)?;
-        let look = match fields.get("reconcile") {
+        let reconciler = match fields.get("reconcile") {
             None => None,
             Some(_) => {
                 let known = ["method", "url", "headers", "body", "found"];
-                let look = fields.inner("reconcile", "reconcile.", &known)?;
-                let found = look.text("found")?.unwrap_or_default();
+                let reconciler = fields.inner("reconcile", "reconcile.", &known)?;
+                let found = reconciler.text("found")?.unwrap_or_default();
                 if !found.is_empty() && !found.starts_with('/') {
-                    return Err(look.wrong("found", "it is a JSON pointer into the answer, such as /items/0"));
+                    return Err(reconciler.wrong("found", "it is a JSON pointer into the answer, such as /items/0"));
                 }
-                Some(Arc::new((Endpoint::parse(&look, client, &secrets)?, found.to_owned())))
+                Some(Arc::new((Endpoint::parse(&reconciler, client, &secrets)?, found.to_owned())))
             }
         };
-        Ok(Self { endpoint: Arc::new(endpoint), look, retry, limit })
+        Ok(Self { endpoint: Arc::new(endpoint), reconciler, retry, limit })
     }
 }
 
@@ -102,10 +102,10 @@ impl Activity for Http {
     }
 
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
-        let look = Arc::clone(self.look.as_ref()?);
+        let reconciler = Arc::clone(self.reconciler.as_ref()?);
         let retry = self.retry;
         Some(Box::pin(async move {
-            let (endpoint, found) = &*look;
+            let (endpoint, found) = &*reconciler;
             let secrets = match endpoint.secrets() {
                 Ok(secrets) => secrets,
                 Err(name) => {

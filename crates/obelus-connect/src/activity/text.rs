@@ -1,6 +1,7 @@
 //! Short excerpts of foreign text for error messages.
 
 use obelus_kernel::session::CallError;
+use obelus_runtime::text::clip;
 use serde_json::Value;
 
 /// The number of characters shown of a foreign text.
@@ -26,11 +27,7 @@ pub(super) fn read_json(bytes: &[u8], what: &str) -> Result<Value, CallError> {
 pub(super) fn excerpt(bytes: &[u8]) -> String {
     // A character has at most four bytes.
     let cut = &bytes[..bytes.len().min(MAX_CHARS * 4)];
-    let text = one_line(&String::from_utf8_lossy(cut));
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    clip(&one_line(&String::from_utf8_lossy(cut)), MAX_CHARS)
 }
 
 /// A text on one line, without control characters.

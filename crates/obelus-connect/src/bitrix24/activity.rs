@@ -26,10 +26,10 @@ const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// How often a reconciling read is retried if its answer is lost. It does no harm; the alternative is to ask a
 /// person.
-const MOST_LOOKS: u32 = 4;
+const MOST_TRIES: u32 = 4;
 
 /// The first pause between reconciling reads of an effect that may still be under way. Later pauses are longer.
-const FIRST_LOOK: Duration = Duration::from_secs(2);
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The fields of a binding.
 const KNOWN: [&str; 6] = ["webhook", "application_token", "rate", "patience", "settle", "language"];
@@ -307,7 +307,7 @@ impl PortalCall {
     }
 
     /// Looks for a record created with an idempotency key. None if the portal does not offer the method.
-    async fn look_for_keyed(&self) -> Option<Reconciled> {
+    async fn find_keyed(&self) -> Option<Reconciled> {
         let (keyed, params) = self.keyed()?;
         let asked = embed_key::filled_fields(&keyed.find.params, &self.key, params)?;
         let request = PortalRequest::new_post(&keyed.find.method, asked);
@@ -328,11 +328,11 @@ impl PortalCall {
 
     /// Checks whether the effect happened. A missing record may still be on its way, so it is looked for until the
     /// portal would have given up.
-    async fn look(self) -> Reconciled {
+    async fn reconcile_until_settled(self) -> Reconciled {
         let began = Instant::now();
-        let mut pause = FIRST_LOOK;
+        let mut pause = FIRST_PAUSE;
         loop {
-            match self.look_once().await {
+            match self.reconcile_once().await {
                 Reconciled::DidNot if began.elapsed() < self.options.settle => {
                     let left = self.options.settle.saturating_sub(began.elapsed());
                     tokio::time::sleep(pause.min(left)).await;
@@ -343,8 +343,8 @@ impl PortalCall {
         }
     }
 
-    async fn look_once(&self) -> Reconciled {
-        if let Some(found) = self.look_for_keyed().await {
+    async fn reconcile_once(&self) -> Reconciled {
+        if let Some(found) = self.find_keyed().await {
             return found;
         }
         let params = &self.request.params;
@@ -357,10 +357,10 @@ impl PortalCall {
             return Reconciled::Unknown(self.words().look_lacks.to_owned());
         };
         let request = PortalRequest::post(method, asked);
-        let mut looks = 1;
+        let mut tries = 1;
         let answer = loop {
             match self.line.tried(method, true, self.options.patience, || self.line.read(&request)).await {
-                Err(PortalFailure::Lost(_)) if looks < MOST_LOOKS => looks += 1,
+                Err(PortalFailure::Lost(_)) if tries < MOST_TRIES => tries += 1,
                 answer => break answer,
             }
         };
@@ -408,6 +408,6 @@ impl Activity for Bitrix24 {
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
         let job = self.job(&work).ok()?;
         let can_tell = (job.planted && job.annotation.find.is_some()) || job.annotation.same.is_some();
-        can_tell.then(|| -> ReconcileFuture { Box::pin(job.look()) })
+        can_tell.then(|| -> ReconcileFuture { Box::pin(job.reconcile_until_settled()) })
     }
 }

@@ -1,8 +1,7 @@
 //! Reconciles calls whose answer was lost. Most methods take no idempotency keys, so a key is planted in the created
 //! record, where the tool says how, and looked for afterwards.
 
-use std::fmt::Write;
-
+use obelus_runtime::text::hex;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -12,11 +11,7 @@ use super::wire::{field, folded, whole};
 /// The key of a call, short enough for a text. It includes the call's parameters, because a removed session of the
 /// same name may have used the same key for another call.
 pub(super) fn key_of(key: &str, params: &Map<String, Value>) -> String {
-    let digest = Sha256::digest(format!("{key}\n{}", Value::Object(params.clone())));
-    digest.iter().take(10).fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(&Sha256::digest(format!("{key}\n{}", Value::Object(params.clone())))[..10])
 }
 
 /// The short form of a key for texts that people read: enough to distinguish the records of one owner.

@@ -5,6 +5,7 @@ mod form;
 mod listener;
 mod words;
 
+use obelus_runtime::text::hex;
 use obelus_runtime::{Secret, SessionSpec};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -70,7 +71,7 @@ impl PortalEvent {
         }
         let (handler, data, ts) = (take("event_handler_id"), take("data"), take("ts"));
         let whole = json!([name, handler, ts, data]).to_string();
-        let id = Sha256::digest(whole.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let id = hex(&Sha256::digest(whole.as_bytes())[..16]);
         Ok(Self { id, name, data, ts: ts.as_str().unwrap_or_default().to_owned() })
     }
 

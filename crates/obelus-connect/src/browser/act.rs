@@ -203,12 +203,12 @@ impl Browser {
         }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
         let ask = PageQuery { elements: ids.clone(), take: true, ..PageQuery::default() };
-        let QueryReply::PageReply(told) = self.ask(memory, ask).await? else {
+        let QueryReply::PageReply(page_reply) = self.ask(memory, ask).await? else {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         };
         let mut known = Vec::new();
         for (at, element) in found.iter().enumerate() {
-            let Some(Some(facts)) = told.facts.get(at) else { return Err(changed("the element is gone")) };
+            let Some(Some(facts)) = page_reply.facts.get(at) else { return Err(changed("the element is gone")) };
             if at != by || at == 0 {
                 fit(intent, element, facts, kind_of(action.act, at))?;
             }
@@ -284,10 +284,10 @@ impl Browser {
             let button = placed(&now, action.role, action.name, action.nth).filter(|_| now.address == action.address);
             let button = button.ok_or_else(|| changed("the form was filled in, and what sends it is gone"))?;
             let ask = PageQuery { elements: vec![button.id.clone()], ..PageQuery::default() };
-            let QueryReply::PageReply(told) = self.ask(memory, ask).await? else {
+            let QueryReply::PageReply(page_reply) = self.ask(memory, ask).await? else {
                 return Err(Failed::new("dialog_open", "a dialog has opened after the fields were filled in"));
             };
-            let Some(Some(facts)) = told.facts.first() else {
+            let Some(Some(facts)) = page_reply.facts.first() else {
                 return Err(changed("the form was filled in, and what sends it is gone"));
             };
             // Pages validate input and enable the button a moment later.
@@ -397,8 +397,8 @@ impl Browser {
     }
 
     /// Describes how an action changed the page, without quoting the page.
-    async fn change(&self, told: &PageReply, before: &str, memory: &mut BrowserMemory) -> Option<(bool, String)> {
-        if told.address != before {
+    async fn change(&self, page_reply: &PageReply, before: &str, memory: &mut BrowserMemory) -> Option<(bool, String)> {
+        if page_reply.address != before {
             return Some((true, "another page is shown".to_owned()));
         }
         let was = memory.shown.take()?;
@@ -414,19 +414,19 @@ impl Browser {
         action: &Action<'_>,
         intent: &Intent,
         answer: &BrowserAnswer,
-        told: &PageReply,
+        page_reply: &PageReply,
         before: &str,
         did: &str,
         memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         // Requests that the next page makes while loading do not belong to this action.
         let own: Vec<_> =
-            told.held.iter().filter(|held| held.from.is_empty() || held.from == before).cloned().collect();
+            page_reply.held.iter().filter(|held| held.from.is_empty() || held.from == before).cloned().collect();
         let held = guard::distinct(&own);
         if let (false, Some(note)) = (held.is_empty(), &memory.note) {
             memory.held.insert(note.clone(), guard::renewed(&action.sends, &held));
         }
-        let sent = guard::lines(&told.sent);
+        let sent = guard::lines(&page_reply.sent);
         if let Some(error) = &answer.error {
             let mut words = format!("{}; observe what is there now", in_our_words(error));
             if !sent.is_empty() {
@@ -445,7 +445,7 @@ impl Browser {
             );
             return Err(Failed::new("held", words));
         }
-        let mut value = json!({"address": shown_text(&told.address), "did": did, "changed": true});
+        let mut value = json!({"address": shown_text(&page_reply.address), "did": did, "changed": true});
         if let Some(map) = value.as_object_mut() {
             if action.class.sends() {
                 map.insert("sent".to_owned(), json!(sent));
@@ -453,7 +453,7 @@ impl Browser {
             if !held.is_empty() {
                 map.insert("held".to_owned(), json!(guard::lines(&held)));
             }
-            for (name, count) in [("downloads", answer.downloads), ("closed_tabs", told.closed)] {
+            for (name, count) in [("downloads", answer.downloads), ("closed_tabs", page_reply.closed)] {
                 if count > 0 {
                     map.insert(name.to_owned(), json!(count));
                 }

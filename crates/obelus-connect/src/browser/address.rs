@@ -3,6 +3,7 @@
 //! A query often contains what a user typed, or tokens. Parameter names and short numbers are kept, and other values
 //! become digests, `?page=2&q=~0f1e2d3c4b`: enough to distinguish pages.
 
+use obelus_runtime::text::hex;
 use sha2::{Digest, Sha256};
 use url::Url;
 
@@ -71,11 +72,7 @@ pub(super) fn instead_of(address: &Url) -> Option<Url> {
 
 /// The beginning of a text's digest.
 pub(super) fn digest(text: &str) -> String {
-    let mut letters = String::with_capacity(DIGEST);
-    for byte in Sha256::digest(text.as_bytes()).iter().take(DIGEST / 2) {
-        letters.push_str(&format!("{byte:02x}"));
-    }
-    letters
+    hex(&Sha256::digest(text.as_bytes())[..DIGEST / 2])
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(super) fn judged(
     let none = |class| ActionVerdict { class, leads: None, request: None };
     let with_form = |form: &PageForm| ActionVerdict {
         class: judge::submitting(form, sites),
-        leads: Some(form::told(form, fills, sites, secrets)),
+        leads: Some(form::form_as_shown(form, fills, sites, secrets)),
         request: sent_by(form),
     };
     let pressed = |element: &Element, facts: &ElementFacts| {
@@ -333,8 +333,8 @@ pub(super) fn aimed(
         None => params.extend(["role", "name", "nth"].map(str::to_owned).into_iter().zip(page_itself())),
     }
     // Empty fields are left out for the person who is asked.
-    let told = [("form", judged.leads), ("sends", guard::told(held))];
-    params.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    let parts = [("form", judged.leads), ("sends", guard::requests_as_shown(held))];
+    params.extend(parts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     params.insert("do".to_owned(), Value::Object(act));
     json!({"tool": judged.class.name(), "params": params})
 }

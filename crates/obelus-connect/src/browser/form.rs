@@ -35,7 +35,7 @@ pub(super) fn fills(act: &Map<String, Value>, known: &[&ElementFacts], by: usize
 
 /// A form as it is shown: its method, address and visible fields with their values. A digest of the values detects
 /// changes, even in a restarted browser. Secrets appear by name. A site that approval would allow is named.
-pub(super) fn told(form: &PageForm, fills: &[Fill], sites: &Sites, secrets: &Secrets) -> Value {
+pub(super) fn form_as_shown(form: &PageForm, fills: &[Fill], sites: &Sites, secrets: &Secrets) -> Value {
     let mut fields = Map::new();
     for (label, value) in shown(form, fills) {
         let mut name = label.clone();
@@ -136,7 +136,7 @@ mod tests {
         PageField { group: "size".to_owned(), kind, label, value, ..PageField::default() }
     }
 
-    fn told_of(fields: Vec<PageField>, fills: &[(usize, &str)]) -> Value {
+    fn shown_of(fields: Vec<PageField>, fills: &[(usize, &str)]) -> Value {
         let form = PageForm {
             method: "POST".to_owned(),
             address: "https://shop.example.test/orders".to_owned(),
@@ -144,18 +144,18 @@ mod tests {
             ..PageForm::default()
         };
         let fills: Vec<_> = fills.iter().map(|(at, text)| Fill { at: *at, text: (*text).to_owned() }).collect();
-        told(&form, &fills, &Sites::parse(&["shop.example.test"]).unwrap(), &Secrets::default())
+        form_as_shown(&form, &fills, &Sites::parse(&["shop.example.test"]).unwrap(), &Secrets::default())
     }
 
     #[test]
     fn ask_2_fields_with_the_same_name_are_numbered_and_all_are_shown() {
         let guests = vec![field("text", "Guest", "Anna"), field("text", "Guest", ""), field("text", "Guest", "Boris")];
-        assert_eq!(told_of(guests.clone(), &[])["fields"], json!({"Guest": "Anna", "Guest (3)": "Boris"}));
+        assert_eq!(shown_of(guests.clone(), &[])["fields"], json!({"Guest": "Anna", "Guest (3)": "Boris"}));
         let all = json!({"Guest": "Anna", "Guest (2)": "Vera", "Guest (3)": "Boris"});
-        assert_eq!(told_of(guests, &[(1, "Vera")])["fields"], all);
+        assert_eq!(shown_of(guests, &[(1, "Vera")])["fields"], all);
         let many = (0..120).map(|number| field("text", &format!("Field {number}"), "x")).collect();
-        assert_eq!(told_of(many, &[])["fields"].as_object().unwrap().len(), 120);
-        let long = told_of(vec![field("textarea", "Words", &"ж".repeat(400))], &[]);
+        assert_eq!(shown_of(many, &[])["fields"].as_object().unwrap().len(), 120);
+        let long = shown_of(vec![field("textarea", "Words", &"ж".repeat(400))], &[]);
         let words = long["fields"]["Words"].as_str().unwrap();
         assert!(words.starts_with("жжж") && words.contains("… (400, ~") && words.chars().count() < 340, "{words}");
     }
@@ -164,15 +164,16 @@ mod tests {
     fn a_choice_is_shown_with_its_new_value() {
         let sizes =
             || vec![field("radio", "Small", "Small"), field("radio", "Large", ""), field("checkbox", "Gift", "no")];
-        assert_eq!(told_of(sizes(), &[])["fields"], json!({"size": "Small", "Gift": "no"}));
-        assert_eq!(told_of(sizes(), &[(1, "true"), (2, "true")])["fields"], json!({"size": "Large", "Gift": "yes"}));
+        assert_eq!(shown_of(sizes(), &[])["fields"], json!({"size": "Small", "Gift": "no"}));
+        assert_eq!(shown_of(sizes(), &[(1, "true"), (2, "true")])["fields"], json!({"size": "Large", "Gift": "yes"}));
     }
 
     #[test]
     fn a_site_that_an_approved_form_would_allow_is_named() {
         let form = |method: &str, address: &str| {
             let form = PageForm { method: method.to_owned(), address: address.to_owned(), ..PageForm::default() };
-            told(&form, &[], &Sites::parse(&["shop.example.test"]).unwrap(), &Secrets::default())["allows"].clone()
+            form_as_shown(&form, &[], &Sites::parse(&["shop.example.test"]).unwrap(), &Secrets::default())["allows"]
+                .clone()
         };
         assert_eq!(form("POST", "https://bank.example.test/pay"), "https://bank.example.test");
         assert_eq!(form("POST", "https://shop.example.test/pay"), Value::Null);

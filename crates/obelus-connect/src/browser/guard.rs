@@ -51,7 +51,7 @@ pub(super) fn request(method: &str, address: &Url) -> PageRequest {
 }
 
 /// Requests as part of a call that a person is asked about.
-pub(super) fn told(requests: &[PageRequest]) -> Option<Value> {
+pub(super) fn requests_as_shown(requests: &[PageRequest]) -> Option<Value> {
     let one = |request: &PageRequest| {
         let mut value = json!({"method": request.method, "address": request.address});
         if let Some(map) = value.as_object_mut() {
@@ -174,9 +174,9 @@ mod tests {
             fields: std::collections::BTreeMap::from([("a".to_owned(), "b".to_owned())]),
         };
         for requests in [vec![request("DELETE", None)], vec![request("POST", Some("buyIt")), request("PUT", None)]] {
-            assert_eq!(read(&told(&requests).unwrap()).unwrap(), requests);
+            assert_eq!(read(&requests_as_shown(&requests).unwrap()).unwrap(), requests);
         }
-        assert_eq!(told(&[]), None);
+        assert_eq!(requests_as_shown(&[]), None);
         assert_eq!(read(&json!({"method": 1})), None);
         assert_eq!(class_of(&[request("GET", None)]), Class::Leave);
         assert_eq!(class_of(&[request("GET", None), request("DELETE", None)]), Class::Delete);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -264,11 +265,8 @@ pub(super) fn deletes(address: &Url) -> bool {
 
 fn path_has(address: &Url, words: &[&str]) -> bool {
     // The path is decoded, so that `d%65lete` is recognised.
-    let decoded = |segment: &str| {
-        let plain = segment.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
-        url::form_urlencoded::parse(plain.as_bytes()).map(|(word, _)| word.into_owned()).next().unwrap_or_default()
-    };
-    address.path_segments().is_some_and(|mut segments| segments.any(|segment| has_word(&decoded(segment), words)))
+    let is_match = |segment: &str| has_word(&percent_decode_str(segment).decode_utf8_lossy(), words);
+    address.path_segments().is_some_and(|mut segments| segments.any(is_match))
 }
 
 /// Whether a text has one of these words. A word ends at a non-letter, or before a capital.

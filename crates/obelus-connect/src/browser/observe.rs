@@ -80,7 +80,7 @@ impl Browser {
         &self,
         known: Option<&str>,
         at: Option<&str>,
-        told: &mut PageReply,
+        page_reply: &mut PageReply,
         notes: &mut Vec<String>,
         memory: &mut BrowserMemory,
     ) -> Result<Option<Modal>, Failed> {
@@ -113,15 +113,15 @@ impl Browser {
         }
         let home = Some("about:blank".to_owned());
         match self.ask(memory, PageQuery { take: true, settle: SETTLE, home, ..PageQuery::default() }).await? {
-            QueryReply::PageReply(now) => *told = *now,
+            QueryReply::PageReply(now) => *page_reply = *now,
             QueryReply::Dialog(modal) => return Ok(Some(modal)),
         }
         Ok(None)
     }
 
     /// Notes requests held back since the last action: it may have caused them with a delay.
-    fn held_since(&self, told: &PageReply, notes: &mut Vec<String>, memory: &mut BrowserMemory) {
-        let held = guard::distinct(&told.held);
+    fn held_since(&self, page_reply: &PageReply, notes: &mut Vec<String>, memory: &mut BrowserMemory) {
+        let held = guard::distinct(&page_reply.held);
         if held.is_empty() {
             return;
         }
@@ -130,7 +130,7 @@ impl Browser {
              action that sends it, and a person is asked; else go on without it",
             guard::lines(&held).join(", ")
         ));
-        let sends = told.held.iter().any(|held| held.from.is_empty() || held.from == told.address);
+        let sends = page_reply.held.iter().any(|held| held.from.is_empty() || held.from == page_reply.address);
         if let (true, Some(note)) = (sends, &memory.note) {
             let known = memory.held.get(note).cloned().unwrap_or_default();
             // A request to another address may be another element's.
@@ -187,11 +187,11 @@ impl Browser {
         let path = memory.shots.begin().ok()?;
         // A local server writes the file itself; a remote one sends the picture.
         let ask = PageQuery { picture: path.to_str().map(str::to_owned), ..PageQuery::default() };
-        if let Ok(QueryReply::PageReply(told)) = self.ask(memory, ask).await
-            && told.picture
+        if let Ok(QueryReply::PageReply(page_reply)) = self.ask(memory, ask).await
+            && page_reply.picture
             && picture_folder::is_taken(&path)
         {
-            if told.cut {
+            if page_reply.cut {
                 notes.push("the picture does not show the end of the page, which is too long for one".to_owned());
             }
             return Some(path);
@@ -221,8 +221,8 @@ impl Browser {
             return false;
         }
         match self.ask(memory, PageQuery { elements: ids, ..PageQuery::default() }).await {
-            Ok(QueryReply::PageReply(told)) => {
-                !told.facts.iter().all(|facts| facts.as_ref().is_some_and(|facts| facts.hides))
+            Ok(QueryReply::PageReply(page_reply)) => {
+                !page_reply.facts.iter().all(|facts| facts.as_ref().is_some_and(|facts| facts.hides))
             }
             _ => true,
         }

@@ -41,15 +41,15 @@ impl Browser {
     /// The element at a point, and the page's address.
     async fn pointed(&self, point: (f64, f64), memory: &mut BrowserMemory) -> Result<(PointedElement, String), Failed> {
         let ask = PageQuery { point: Some(point), ..PageQuery::default() };
-        let QueryReply::PageReply(told) = self.ask(memory, ask).await? else {
+        let QueryReply::PageReply(page_reply) = self.ask(memory, ask).await? else {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         };
         let words = "there is nothing at this point of the page; take a point inside the picture";
-        let at = told.point.ok_or_else(|| Failed::new("unknown_element", words))?;
+        let at = page_reply.point.ok_or_else(|| Failed::new("unknown_element", words))?;
         if !at.facts.enabled {
             return Err(Failed::new("disabled", "what is at this point is disabled; see what the page still wants"));
         }
-        Ok((at, shown_text(&told.address)))
+        Ok((at, shown_text(&page_reply.address)))
     }
 
     pub(super) async fn aimed_at_a_point(

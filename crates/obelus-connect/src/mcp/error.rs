@@ -2,6 +2,7 @@
 
 use obelus_kernel::visible;
 use obelus_runtime::masking::without_secrets;
+use obelus_runtime::text::clip;
 
 /// The number of characters of a server's text in an error.
 const SHOWN: usize = 2000;
@@ -77,7 +78,7 @@ impl McpError {
 
 /// A server's text, safe to show: one line, without secrets and terminal control characters, cut at a limit.
 pub(super) fn quoted(text: &str) -> String {
-    shortened(&one_line(text), SHOWN)
+    clip(&one_line(text), SHOWN)
 }
 
 /// The same for the end of a long text.
@@ -94,14 +95,6 @@ fn one_line(text: &str) -> String {
     let clean = without_secrets(text);
     let words: Vec<_> = clean.split_whitespace().collect();
     visible(&words.join(" "))
-}
-
-/// The beginning of a text.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

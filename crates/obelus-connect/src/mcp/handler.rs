@@ -100,7 +100,7 @@ impl ClientHandler for Handler {
             return Ok(ElicitResult::new(ElicitationAction::Decline));
         }
         tokio::select! {
-            told = answered => Ok(told.unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel))),
+            result = answered => Ok(result.unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel))),
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
         }
     }

@@ -90,7 +90,7 @@ struct Announcements {
     /// The latest change of each tool, reported once.
     changed: BTreeMap<String, ServerNews>,
     /// Other notices, each reported once.
-    said: BTreeSet<ServerNews>,
+    reported: BTreeSet<ServerNews>,
 }
 
 /// The limit of notices that wait for a listener.
@@ -107,10 +107,10 @@ impl NoticeSender {
     }
 
     /// Reports a notice once.
-    pub(super) fn tell(&self, news: &ServerNews) {
+    pub(super) fn report(&self, news: &ServerNews) {
         let mut state = self.lock();
-        if state.said.insert(news.clone()) {
-            Self::say(state, news);
+        if state.reported.insert(news.clone()) {
+            Self::deliver(state, news);
         }
     }
 
@@ -120,7 +120,7 @@ impl NoticeSender {
         let mut state = self.lock();
         if state.changed.get(tool) != Some(&news) {
             state.changed.insert(tool.to_owned(), news.clone());
-            Self::say(state, &news);
+            Self::deliver(state, &news);
         }
     }
 
@@ -134,7 +134,7 @@ impl NoticeSender {
     }
 
     /// Releases the lock before it calls the listener, which may call back.
-    fn say(mut state: MutexGuard<'_, Announcements>, news: &ServerNews) {
+    fn deliver(mut state: MutexGuard<'_, Announcements>, news: &ServerNews) {
         match state.listener.clone() {
             Some(listener) => {
                 drop(state);

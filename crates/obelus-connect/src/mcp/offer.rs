@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use obelus_kernel::Tool;
 use obelus_runtime::masking::mask_value;
+use obelus_runtime::text::clip;
 use serde_json::{Map, Value};
 
-use super::error::{quoted, shortened};
+use super::error::quoted;
 use super::news::ServerNews;
 use super::spec::Spec;
 
@@ -50,7 +51,7 @@ impl ServerTools {
                 Ok(schema) => drop(listed.tools.insert(name, schema)),
                 Err(why) => {
                     left_out.insert(name.clone());
-                    let tool = quoted(&shortened(&name, LONGEST_NAME));
+                    let tool = quoted(&clip(&name, LONGEST_NAME));
                     listed.notes.push(ServerNews::LeftOut { server: spec.name.clone(), tool, why });
                 }
             }
@@ -89,14 +90,14 @@ fn definition(spec: &Spec, name: &str, tool: &Value) -> Result<Value, String> {
         let required = theirs.get("required").and_then(Value::as_array);
         let is_required = |key: &str| required.is_some_and(|names| names.iter().any(|name| name == key));
         if let Some(hidden) = properties.keys().find(|key| key.starts_with('_') && is_required(key)) {
-            let hidden = quoted(&shortened(hidden, LONGEST_NAME));
+            let hidden = quoted(&clip(hidden, LONGEST_NAME));
             return Err(format!("it needs a parameter `{hidden}`, and names that begin with _ are taken"));
         }
         properties.retain(|key, _| !key.starts_with('_'));
     }
     schema.remove("description");
     if let Some(words) = tool.get("description").and_then(Value::as_str).filter(|words| !words.trim().is_empty()) {
-        schema.insert("description".to_owned(), Value::String(shortened(words, MOST_DESCRIPTION)));
+        schema.insert("description".to_owned(), Value::String(clip(words, MOST_DESCRIPTION)));
     }
     if let Some(said) = spec.annotations(name) {
         schema.extend(said.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -158,7 +159,7 @@ pub(super) fn difference(pinned: &Value, now: &Value) -> Option<String> {
         _ => Map::new(),
     };
     let (old, new) = (parameters(&before), parameters(&after));
-    let name = |key: &String| format!("`{}`", quoted(&shortened(key, LONGEST_NAME)));
+    let name = |key: &String| format!("`{}`", quoted(&clip(key, LONGEST_NAME)));
     let list = |keys: Vec<&String>| keys.into_iter().map(name).collect::<Vec<_>>().join(", ");
     let gone: Vec<_> = old.keys().filter(|key| !new.contains_key(*key)).collect();
     let added: Vec<_> = new.keys().filter(|key| !old.contains_key(*key)).collect();

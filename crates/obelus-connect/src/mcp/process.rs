@@ -42,9 +42,9 @@ impl Process {
     ) -> Result<(Self, ChildStdout, ChildStdin), String> {
         let (group, pipes) = ProcessGroup::spawn(&mut command).map_err(|error| not_started(program, &error))?;
         let (end, ending) = watch::channel(false);
-        let (told, ended) = watch::channel(None);
+        let (end_sender, ended) = watch::channel(None);
         let stderr = Arc::new(StderrTail::default());
-        tokio::spawn(keep(group, ending, told, pipes.stderr, Arc::clone(&stderr)));
+        tokio::spawn(keep(group, ending, end_sender, pipes.stderr, Arc::clone(&stderr)));
         Ok((Self { end, ended, stderr }, pipes.stdout, pipes.stdin))
     }
 
@@ -72,7 +72,7 @@ impl Process {
 async fn keep(
     mut group: ProcessGroup,
     mut ending: watch::Receiver<bool>,
-    told: watch::Sender<Option<String>>,
+    end_sender: watch::Sender<Option<String>>,
     stderr: ChildStderr,
     tail: Arc<StderrTail>,
 ) {
@@ -84,7 +84,7 @@ async fn keep(
     if tokio::time::timeout(GRACE, &mut listening).await.is_err() {
         listening.abort();
     }
-    told.send_replace(Some(how(status)));
+    end_sender.send_replace(Some(how(status)));
 }
 
 async fn asked_to_end(ending: &mut watch::Receiver<bool>) {
@@ -125,15 +125,15 @@ impl StderrTail {
     async fn listen(&self, mut stderr: ChildStderr) {
         let mut chunk = [0; 4096];
         while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend(&chunk[..read]);
-            let over = kept.len().saturating_sub(KEPT);
-            kept.drain(..over);
+            let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            buffer.extend(&chunk[..read]);
+            let over = buffer.len().saturating_sub(KEPT);
+            buffer.drain(..over);
         }
     }
 
     fn quoted(&self) -> String {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last_words(&String::from_utf8_lossy(kept.make_contiguous()), QUOTED)
+        let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last_words(&String::from_utf8_lossy(buffer.make_contiguous()), QUOTED)
     }
 }

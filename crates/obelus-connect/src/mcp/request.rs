@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
+use obelus_runtime::text::clip;
 use obelus_runtime::{Elicited, Elicitor};
 use rmcp::ServiceError;
 use rmcp::model::{
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::connection::Connection;
-use super::error::{McpError, McpErrorKind, shortened};
+use super::error::{McpError, McpErrorKind};
 use super::handler::{ServerQuestion, form_of};
 
 /// How often a server may ask for input before it must return a result.
@@ -179,8 +180,8 @@ async fn answers(
 }
 
 /// The answer for a server. A form is an object: a bare value becomes its only field.
-fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
-    let content = match told {
+fn result_of(elicited: Elicited, schema: &Value) -> ElicitResult {
+    let content = match elicited {
         Elicited::Value(value @ Value::Object(_)) => value,
         Elicited::Value(value) => {
             let fields = schema.get("properties").and_then(Value::as_object);
@@ -198,7 +199,7 @@ fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
 impl Connection {
     /// A question of the server, prefixed with its name because the text is not ours.
     fn words_of(&self, words: &str) -> String {
-        format!("{}: {}", self.server, shortened(words, MOST_WORDS))
+        format!("{}: {}", self.server, clip(words, MOST_WORDS))
     }
 }
 
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn answers_of_a_person_are_translated_to_the_protocol() {
         let schema = json!({"properties": {"name": {"type": "string"}}});
-        let said = |told: Elicited, schema: &Value| serde_json::to_value(result_of(told, schema)).unwrap();
+        let said = |elicited: Elicited, schema: &Value| serde_json::to_value(result_of(elicited, schema)).unwrap();
         let accept = json!({"action": "accept", "content": {"name": "Ann"}});
         assert_eq!(said(Elicited::Value(json!({"name": "Ann"})), &schema), accept);
         assert_eq!(said(Elicited::Value(json!("Ann")), &schema), accept);

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Answer, Prompt, Purpose};
+use obelus_runtime::text::hex;
 use obelus_runtime::{AnswerFuture, Model, Parts};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -65,7 +66,7 @@ fn digest(prompt: &Prompt) -> String {
         question.retain(|name, _| !name.ends_with("_at"));
     }
     let text = serde_json::to_vec(&prompt).unwrap_or_default();
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
 }
 
 /// A model whose answers are recorded in a file.

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::text::hex;
 use obelus_runtime::{Activity, ActivityFuture, ObservationSlot, Work};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -230,7 +231,7 @@ fn counted(new: &Recording<'_>, mut progress: Map<String, Value>) -> Map<String,
 }
 
 fn short_digest(value: &Value) -> String {
-    Sha256::digest(value.to_string()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(value.to_string())[..6])
 }
 
 fn texts(list: &Value) -> impl Iterator<Item = &str> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use obelus_kernel::text::write_canonical;
 use obelus_runtime::files::{Unreadable, read_text};
+use obelus_runtime::text::hex;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -106,7 +107,7 @@ fn digest(name: &str, schema: &Value) -> String {
         .collect();
     let mut text = Value::from(name).to_string();
     write_canonical(&Value::Object(theirs), &mut text);
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
 }
 
 #[cfg(test)]

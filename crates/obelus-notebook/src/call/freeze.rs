@@ -133,8 +133,8 @@ pub fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<
     let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
     if let Some(path) = own_path {
         // The proposal's own text is cheaper than formatting the path again.
-        let said = call.meta_field("_outputPath").filter(|said| said.is_string()).cloned();
-        fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
+        let given = call.meta_field("_outputPath").filter(|given| given.is_string()).cloned();
+        fields.insert("_outputPath".to_owned(), given.unwrap_or_else(|| path.to_string().into()));
     }
     if call.output_method != Method::Set && !call.keeps_by_default {
         fields.insert("_outputMethod".to_owned(), call.output_method.name().into());

@@ -3,18 +3,14 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::canonical::write_sorted;
+use crate::canonical::{hex, write_sorted};
 
 /// The hash that binds a decision to a call: its tool, parameters and meta-properties, in this session. A decision is
 /// independent of the mode (ASK-3).
 pub fn hash(session: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let text = identity(call, is_aside);
-    let digest = Sha256::digest(format!("{}\n{text}", Value::from(session)));
-    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    halves.map(|half| char::from(DIGITS[usize::from(half)])).collect()
+    hex(&Sha256::digest(format!("{}\n{text}", Value::from(session))))
 }
-
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// A call as text, without its reasoning and remarks. Equal calls have equal text.
 pub fn identity(call: &Value, is_aside: impl Fn(&str) -> bool) -> String {

@@ -23,8 +23,8 @@ pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault
     let none = Map::new();
     let fields = proposal.as_object().unwrap_or(&none);
     // With few fields comparing is cheaper than hashing.
-    let said = fields.iter().find(|(name, _)| *name == "_tool").and_then(|(_, said)| said.as_str());
-    let name = said.unwrap_or_default();
+    let given = fields.iter().find(|(name, _)| *name == "_tool").and_then(|(_, given)| given.as_str());
+    let name = given.unwrap_or_default();
     let tool = context.tool(name);
     let (respelled, clash) = match tool.map(|tool| context.respelled(fields, tool)) {
         Some(Ok(respelled)) => (respelled, None),
@@ -50,7 +50,7 @@ pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault
         keeps_by_default: false,
         instance: reader.instance(context),
         scopes: reader.scopes(),
-        output: reader.said("_output").map(|output| Box::new(without_absent(output, reader.tool))),
+        output: reader.meta_property("_output").map(|output| Box::new(without_absent(output, reader.tool))),
         delegate: reader.executor("_delegate"),
         activity: reader.executor("_activity"),
     };
@@ -93,8 +93,8 @@ pub fn dotted(place: &[String]) -> String {
     field
 }
 
-fn unknown_tool(name: &str, said: Option<&Value>, fields: &Map<String, Value>, context: &Context) -> String {
-    match said {
+fn unknown_tool(name: &str, given: Option<&Value>, fields: &Map<String, Value>, context: &Context) -> String {
+    match given {
         None => {
             let near = fields.keys().find(|field| closest(field, &["_tool"]).is_some());
             let hint = near.map(|near| format!("; did you mean `_tool` by `{near}`?")).unwrap_or_default();
@@ -146,23 +146,23 @@ impl<'a> CallReader<'a> {
     }
 
     /// A meta-property of the call.
-    fn said(&self, name: &str) -> Option<&'a Value> {
+    fn meta_property(&self, name: &str) -> Option<&'a Value> {
         self.metas[METAS.iter().position(|meta| *meta == name)?]
     }
 
     /// A meta-property of the call, else the value fixed by the tool. A value that the tool does not permit is a fault.
     fn meta(&mut self, name: &str) -> Option<&'a Value> {
         let rule = self.tool.and_then(|tool| tool.meta(name));
-        let Some(said) = self.said(name).filter(|said| !said.is_null()) else {
+        let Some(given) = self.meta_property(name).filter(|given| !given.is_null()) else {
             return rule.and_then(|rule| rule.fixed.as_ref());
         };
-        self.faults.extend(rule.and_then(|rule| against(name, said, rule)));
-        Some(said)
+        self.faults.extend(rule.and_then(|rule| against(name, given, rule)));
+        Some(given)
     }
 
     fn output_path(&mut self, context: &Context) -> Option<OutputPath> {
         let Some(text) = self.text("_outputPath") else {
-            let is_left_out = self.said("_outputPath").is_none_or(Value::is_null);
+            let is_left_out = self.meta_property("_outputPath").is_none_or(Value::is_null);
             if is_left_out && self.tool.is_some_and(|tool| tool.requires_path) {
                 let text = "the tool requires `_outputPath`: say where the result goes, such as †state.name";
                 self.faults.push(refused(text).at("_outputPath"));
@@ -213,9 +213,9 @@ impl<'a> CallReader<'a> {
     }
 
     fn scopes(&mut self) -> Vec<Scope> {
-        let Some(said) = self.meta("_scopes") else { return Vec::new() };
-        let Value::Array(entries) = said else {
-            self.refuse(format!("`_scopes` is an array, not {}", type_name(said)));
+        let Some(given) = self.meta("_scopes") else { return Vec::new() };
+        let Value::Array(entries) = given else {
+            self.refuse(format!("`_scopes` is an array, not {}", type_name(given)));
             return Vec::new();
         };
         if !entries.is_empty() && self.tool.is_some_and(|tool| tool.meta("_scopes").is_none()) {
@@ -234,7 +234,7 @@ impl<'a> CallReader<'a> {
     /// The executor, named by the tool or chosen by the call if the tool permits that.
     fn executor(&mut self, name: &str) -> Option<String> {
         if self.tool.is_some_and(|tool| tool.meta(name).is_none()) {
-            if self.said(name).is_some_and(|said| !said.is_null()) {
+            if self.meta_property(name).is_some_and(|given| !given.is_null()) {
                 self.refuse(format!("the tool does not let a call choose its `{name}`"));
             }
             return None;
@@ -304,13 +304,13 @@ pub fn without_absent(output: &Value, tool: Option<&Tool>) -> Value {
     }
 }
 
-fn against(name: &str, said: &Value, rule: &Meta) -> Option<Fault> {
-    let fits = match (&rule.fixed, said) {
-        (Some(Value::String(fixed)), Value::String(said)) if name == "_outputPath" => {
-            matches!((OutputPath::parse(fixed), OutputPath::parse(said)), (Ok(a), Ok(b)) if a == b)
+fn against(name: &str, given: &Value, rule: &Meta) -> Option<Fault> {
+    let fits = match (&rule.fixed, given) {
+        (Some(Value::String(fixed)), Value::String(given)) if name == "_outputPath" => {
+            matches!((OutputPath::parse(fixed), OutputPath::parse(given)), (Ok(a), Ok(b)) if a == b)
         }
-        (Some(fixed), said) => fixed == said,
-        (None, said) => schema::compile(&rule.schema).is_ok_and(|validator| validator.is_valid(said)),
+        (Some(fixed), given) => fixed == given,
+        (None, given) => schema::compile(&rule.schema).is_ok_and(|validator| validator.is_valid(given)),
     };
     let permitted = || rule.fixed.as_ref().unwrap_or(&rule.schema).to_string();
     (!fits).then(|| refused(format!("the tool permits only {}", short(&permitted()))).at(name))

@@ -38,9 +38,10 @@ impl Past {
     fn messages(&self) -> &[Message] {
         let load = || {
             let messages = (self.load)()?;
-            match messages.len() == self.count {
-                true => Ok(messages),
-                false => Err(format!("{} messages were kept, and {} are there", self.count, messages.len())),
+            if messages.len() == self.count {
+                Ok(messages)
+            } else {
+                Err(format!("{} messages were kept, and {} are there", self.count, messages.len()))
             }
         };
         self.loaded.get_or_init(load).as_deref().unwrap_or_default()
@@ -157,8 +158,8 @@ impl Context {
     }
 
     /// Restores a checkpoint onto the opening messages.
-    pub fn restore(&mut self, kept: ContextCheckpoint<'_>, load: LoadPast) -> Result<(), String> {
-        let ContextCheckpoint { length, opening, recent, views, instances, plan, tools } = kept;
+    pub fn restore(&mut self, checkpoint: ContextCheckpoint<'_>, load: LoadPast) -> Result<(), String> {
+        let ContextCheckpoint { length, opening, recent, views, instances, plan, tools } = checkpoint;
         if self.past.is_some() || self.messages.len() != opening || opening + recent.len() > length {
             return Err(format!("it began with {opening} messages, and not {}", self.messages.len()));
         }

@@ -123,10 +123,7 @@ pub fn read(text: &str) -> Result<Blocks, FormatError> {
 /// Writes an answer in the form that [`read`] parses, to show the model its earlier answers.
 pub fn write(blocks: &Blocks) -> String {
     let steps: Vec<String> = blocks.steps.iter().map(|step| step.to_json().to_string()).collect();
-    let action = match steps.is_empty() {
-        true => "[]".to_owned(),
-        false => format!("[{}]", steps.join(",\n")),
-    };
+    let action = if steps.is_empty() { "[]".to_owned() } else { format!("[{}]", steps.join(",\n")) };
     format!("THOUGHT: {}\nACTION: {action}\nASSISTANT: {}", escaped(&blocks.thought), escaped(&blocks.words))
 }
 
@@ -237,18 +234,20 @@ fn find_assistant(text: &str, headings: &[Heading], end: usize) -> Result<Headin
 /// The text of a block: trimmed, with `\n` as line ends, and without the backslashes of [`escaped`].
 fn tidy(text: &str) -> String {
     let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-    let meant = |line| match looks_like_heading(str::trim_start_matches(line, '\\')) {
-        true => line.strip_prefix('\\').unwrap_or(line),
-        false => line,
+    let meant = |line| {
+        if looks_like_heading(str::trim_start_matches(line, '\\')) {
+            line.strip_prefix('\\').unwrap_or(line)
+        } else {
+            line
+        }
     };
     lines.join("\n").trim().split('\n').map(meant).collect::<Vec<_>>().join("\n")
 }
 
 /// Puts a backslash before lines that would be parsed as headings.
 fn escaped(text: &str) -> String {
-    let escape = |line: &str| match looks_like_heading(line.trim_start_matches('\\')) {
-        true => format!("\\{line}"),
-        false => line.to_owned(),
+    let escape = |line: &str| {
+        if looks_like_heading(line.trim_start_matches('\\')) { format!("\\{line}") } else { line.to_owned() }
     };
     text.split('\n').map(escape).collect::<Vec<_>>().join("\n")
 }

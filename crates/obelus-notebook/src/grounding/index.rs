@@ -26,7 +26,7 @@ pub struct GroundIndex {
     seen: usize,
     /// The number of indexed texts that people wrote outside of messages.
     written: usize,
-    said: Vec<UserText>,
+    user_texts: Vec<UserText>,
     /// Whole texts of trusted results, folded.
     texts: BTreeMap<String, Vec<ResultText>>,
     /// The same texts by their letters and digits alone, if they may be telephone numbers or accounts.
@@ -69,7 +69,7 @@ impl GroundIndex {
             self.take_in(index, message, context);
         }
         for text in &written[self.written..] {
-            self.said.push(UserText::new(FoundIn::Answer, None, text));
+            self.user_texts.push(UserText::new(FoundIn::Answer, None, text));
         }
         (self.seen, self.written) = (length, written.len());
     }
@@ -83,13 +83,15 @@ impl GroundIndex {
     fn take_in(&mut self, index: usize, message: &Message, context: &Context) {
         let place = FoundIn::Message(index);
         match message {
-            Message::Text(text) if text.role == Role::User => self.said.push(UserText::new(place, None, &text.text)),
+            Message::Text(text) if text.role == Role::User => {
+                self.user_texts.push(UserText::new(place, None, &text.text));
+            }
             Message::Data(data) if is_users_input(data) => {
-                let said = &mut self.said;
+                let user_texts = &mut self.user_texts;
                 each_leaf("", data.data().as_ref(), &mut |_, leaf| match leaf {
-                    Value::String(text) => said.push(UserText::new(place, data.instance.clone(), text)),
+                    Value::String(text) => user_texts.push(UserText::new(place, data.instance.clone(), text)),
                     Value::Number(number) => {
-                        said.push(UserText::new(place, data.instance.clone(), &number.to_string()));
+                        user_texts.push(UserText::new(place, data.instance.clone(), &number.to_string()));
                     }
                     _ => {}
                 });
@@ -128,7 +130,7 @@ impl GroundIndex {
 
     /// The user's texts that a call for this instance may use.
     pub(super) fn user_texts(&self, instance: Option<&str>) -> impl Iterator<Item = &UserText> {
-        self.said.iter().filter(move |said| said.instance.is_none() || said.instance.as_deref() == instance)
+        self.user_texts.iter().filter(move |text| text.instance.is_none() || text.instance.as_deref() == instance)
     }
 
     /// A whole text of a trusted result.

@@ -30,8 +30,8 @@ impl Grounding<'_> {
         let others: Vec<&str> =
             others.iter().flat_map(|row| &row.parts).flat_map(|part| words(part).map(|(_, word)| word)).collect();
         let parts = || own.iter().filter(|row| row.is_trusted).flat_map(|row| &row.parts);
-        let found = self.index.user_texts(self.instance).find(|said| {
-            parts().flat_map(|part| said.mentions(part)).any(|mention| {
+        let found = self.index.user_texts(self.instance).find(|message| {
+            parts().flat_map(|part| message.mentions(part)).any(|mention| {
                 // A word that matches two rows equally well does not distinguish them.
                 let tells_apart = |(word, own): &(&str, _)| {
                     others.iter().all(|other| word_match(word, other).is_none_or(|theirs| theirs < *own))
@@ -39,7 +39,7 @@ impl Grounding<'_> {
                 mention.iter().any(tells_apart)
             })
         });
-        found.map(|said| Evidence::new(GroundingRule::C, said.place))
+        found.map(|message| Evidence::new(GroundingRule::C, message.place))
     }
 
     /// Finds a value issued by a creation of this session. If the parameter has a source of names, only its tools

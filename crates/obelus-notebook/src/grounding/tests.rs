@@ -50,7 +50,7 @@ impl Memory {
     /// The evidence for a value of the parameter `p` of the tool `t`; none if it is not grounded or is empty.
     fn found(&self, value: &Value) -> Option<Evidence> {
         let mut found = Vec::new();
-        let is_grounded = self.grounding().look_at(self.callee(), "p", value, &[], &mut found);
+        let is_grounded = self.grounding().collect_evidence(self.callee(), "p", value, &[], &mut found);
         found.into_iter().next().filter(|_| is_grounded).map(|one| one.found)
     }
 

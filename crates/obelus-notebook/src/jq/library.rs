@@ -61,10 +61,8 @@ pub(super) fn named_in(text: &str) -> impl Iterator<Item = &'static Definition> 
     let mut wanted = BTreeSet::new();
     let is_named = |at: &usize| words.contains(LIBRARY[*at].definition.name);
     // The library is loaded only if it may be needed.
-    let mut open: Vec<usize> = match has_only_fields_and_numbers(text) {
-        true => Vec::new(),
-        false => (0..LIBRARY.len()).filter(is_named).collect(),
-    };
+    let mut open: Vec<usize> =
+        if has_only_fields_and_numbers(text) { Vec::new() } else { (0..LIBRARY.len()).filter(is_named).collect() };
     while let Some(at) = open.pop() {
         if wanted.insert(at) {
             open.extend(LIBRARY[at].needs());

@@ -15,9 +15,10 @@ impl Decimal {
         let digits = all.trim_end_matches('0');
         let exponent = (all.len() - digits.len()) as i64 - fraction.len() as i64;
         let digits = digits.trim_start_matches('0');
-        match digits.is_empty() {
-            true => Self { is_negative: false, digits: String::new(), exponent: 0 },
-            false => Self { is_negative, digits: digits.to_owned(), exponent },
+        if digits.is_empty() {
+            Self { is_negative: false, digits: String::new(), exponent: 0 }
+        } else {
+            Self { is_negative, digits: digits.to_owned(), exponent }
         }
     }
 

@@ -68,20 +68,23 @@ fn begins_ending(letter: char) -> bool {
 /// The places in a folded text at which all words of a part of a name follow one another, with the match of each word.
 pub fn mentions<'t>(text: &'t str, part: &str) -> Vec<Vec<(&'t str, WordMatch)>> {
     let named: Vec<(usize, &str)> = words(part).collect();
-    let said: Vec<(usize, &str)> = words(text).collect();
+    let written: Vec<(usize, &str)> = words(text).collect();
     if named.is_empty() {
         return Vec::new();
     }
-    let fits = |said: &[(usize, &'t str)]| -> Option<Vec<(&'t str, WordMatch)>> {
-        let (first, last) = (said.first()?, said.last()?);
+    let fits = |written: &[(usize, &'t str)]| -> Option<Vec<(&'t str, WordMatch)>> {
+        let (first, last) = (written.first()?, written.last()?);
         let is_whole = is_free(text, first.0, last.0 + last.1.len());
-        let pairs = said.iter().zip(&named);
-        let each = pairs.map(|(said, name)| Some((said.1, word_match(said.1, name.1)?))).collect::<Option<Vec<_>>>()?;
-        let together = said.windows(2).zip(named.windows(2));
-        let together = together.into_iter().all(|(said, name)| are_together(between(text, said), between(part, name)));
+        let pairs = written.iter().zip(&named);
+        let each = pairs
+            .map(|(written, name)| Some((written.1, word_match(written.1, name.1)?)))
+            .collect::<Option<Vec<_>>>()?;
+        let together = written.windows(2).zip(named.windows(2));
+        let together =
+            together.into_iter().all(|(written, name)| are_together(between(text, written), between(part, name)));
         (is_whole && together).then_some(each)
     };
-    said.windows(named.len()).filter_map(fits).collect()
+    written.windows(named.len()).filter_map(fits).collect()
 }
 
 /// The text between two words.
@@ -91,8 +94,8 @@ fn between<'t>(text: &'t str, pair: &[(usize, &str)]) -> &'t str {
 
 /// Whether two words with this text between them belong together: no end of a sentence or list separator is between
 /// them, unless the name has the same.
-fn are_together(said: &str, named: &str) -> bool {
-    said == named || !(said.contains([',', ';', '!', '?']) || said.contains(". "))
+fn are_together(written: &str, named: &str) -> bool {
+    written == named || !(written.contains([',', ';', '!', '?']) || written.contains(". "))
 }
 
 #[cfg(test)]

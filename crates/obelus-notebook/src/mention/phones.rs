@@ -43,10 +43,7 @@ fn phone(text: &str, numeral: &Numeral) -> Option<(usize, String)> {
     let is_russian = !has_plus && digits.len() == RUSSIAN && digits.starts_with(['7', '8']);
     // Digits without separators may also be an amount. Codes of Russian numbers begin with 3 or more.
     let has_code = || written.len() == RUSSIAN && digits[1..].starts_with(|code: char| ('3'..='9').contains(&code));
-    let is_phone = match numeral.is_number() {
-        true => has_plus || (is_russian && has_code()),
-        false => !numeral.is_of_calendar(),
-    };
+    let is_phone = if numeral.is_number() { has_plus || (is_russian && has_code()) } else { !numeral.is_of_calendar() };
     let least = if has_plus { LEAST_AFTER_PLUS } else { LEAST };
     let digits = if is_russian { format!("7{}", &digits[1..]) } else { digits };
     (is_phone && digits.len() >= least).then_some((start, digits))

@@ -135,9 +135,10 @@ impl Check {
                     continue;
                 }
                 let is_text = call.is_text_at(&place);
-                let has = |who: Option<&str>| match expr.refs().iter().any(|path| fed(path)) {
-                    true => expr.can_have(&|path| fed(path) || context.read(path, who).is_some()),
-                    false => {
+                let has = |who: Option<&str>| {
+                    if expr.refs().iter().any(|path| fed(path)) {
+                        expr.can_have(&|path| fed(path) || context.read(path, who).is_some())
+                    } else {
                         let value = expr.value(&|path: &Path| context.read(path, who));
                         value.is_some_and(|value| !is_text || has_words(&value))
                     }
@@ -198,10 +199,10 @@ impl Check {
             let Some(output) = outputs[index].as_ref().and_then(Shape::new) else { continue };
             for path in certain_writes(call) {
                 let schema = context.view(&path.kind).and_then(|view| view.schema(call.instance.as_deref()));
-                let Some(kept) = schema.and_then(Shape::new).and_then(|shape| shape.below(&path.segments)) else {
+                let Some(expected) = schema.and_then(Shape::new).and_then(|shape| shape.below(&path.segments)) else {
                     continue;
                 };
-                if let Some(why) = types::clash(output, kept) {
+                if let Some(why) = types::clash(output, expected) {
                     let text = format!("{path} does not fit the schema of its kind: {why}");
                     found.push(Fault::new(Rule::Plan11, text).in_call(index));
                 }

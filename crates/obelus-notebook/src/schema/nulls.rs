@@ -62,10 +62,10 @@ fn below<'a>(value: &'a Value, schema: &Value, root: &Value, depth: usize) -> Co
     }
     match value {
         Value::Object(fields) => {
-            let kept = fields.iter().filter_map(|(name, value)| {
+            let without_nulls = fields.iter().filter_map(|(name, value)| {
                 Some((name.clone(), member(value, name, schema, root, depth)?.into_owned()))
             });
-            Cow::Owned(Value::Object(kept.collect()))
+            Cow::Owned(Value::Object(without_nulls.collect()))
         }
         Value::Array(items) => match schema.get("items") {
             Some(of) => Cow::Owned(items.iter().map(|item| below(item, of, root, depth + 1).into_owned()).collect()),
@@ -79,15 +79,15 @@ fn below<'a>(value: &'a Value, schema: &Value, root: &Value, depth: usize) -> Co
 fn joined(schema: &Value, members: &[Value], root: &Value) -> Value {
     let mut whole = schema.as_object().cloned().unwrap_or_default();
     whole.shift_remove("allOf");
-    for (name, said) in members.iter().filter_map(|member| resolved(member, root)?.as_object()).flatten() {
-        match (whole.get_mut(name), said) {
+    for (name, declared) in members.iter().filter_map(|member| resolved(member, root)?.as_object()).flatten() {
+        match (whole.get_mut(name), declared) {
             (Some(Value::Object(known)), Value::Object(more)) => {
-                known.extend(more.iter().map(|(name, said)| (name.clone(), said.clone())));
+                known.extend(more.iter().map(|(name, declared)| (name.clone(), declared.clone())));
             }
             (Some(Value::Array(known)), Value::Array(more)) => known.extend(more.iter().cloned()),
             (Some(_), _) => {}
-            (None, said) => {
-                whole.insert(name.clone(), said.clone());
+            (None, declared) => {
+                whole.insert(name.clone(), declared.clone());
             }
         }
     }

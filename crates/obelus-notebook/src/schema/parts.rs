@@ -3,6 +3,7 @@
 //! The rest of the whole is ignored, because it may be incomplete. So keywords that depend on the rest (`if`, `not`,
 //! `dependentSchemas`) do not constrain a part; of several alternatives (`anyOf`, `oneOf`) one must permit it.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::{compile, escape, named_types};
@@ -21,32 +22,15 @@ pub fn part_at(root: &Value, path: &[Segment]) -> Option<Value> {
 
 /// A reference to a JSON pointer in the whole schema.
 fn reference(pointer: &str) -> Value {
-    let mut target = format!("{ROOT}#");
-    for byte in pointer.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b'$' => {
-                target.push(char::from(byte));
-            }
-            _ => target.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    json!({"$ref": target})
+    const ENCODED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'$');
+    json!({"$ref": format!("{ROOT}#{}", utf8_percent_encode(pointer, ENCODED))})
 }
 
 /// The JSON pointer of a part, if a single place of the whole schema describes it.
 pub(super) fn pointer_of(part: &Value) -> Option<String> {
     let target = part.get("$ref")?.as_str()?.strip_prefix(ROOT)?.strip_prefix('#')?;
-    let mut bytes = Vec::with_capacity(target.len());
-    let mut rest = target.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                u8::from_str_radix(&format!("{}{}", char::from(rest.next()?), char::from(rest.next()?)), 16).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
+    Some(percent_decode_str(target).decode_utf8().ok()?.into_owned())
 }
 
 struct Search<'a> {
@@ -113,10 +97,13 @@ fn children(fields: &Map<String, Value>, segment: &Segment) -> Vec<String> {
     let of_object = has(&["properties", "patternProperties", "additionalProperties"]);
     match segment {
         Segment::Index(_) => element(fields, segment).into_iter().collect(),
-        Segment::Field(key) if is_digits(key) && of_list => match of_object {
-            true => Vec::new(),
-            false => element(fields, segment).into_iter().collect(),
-        },
+        Segment::Field(key) if is_digits(key) && of_list => {
+            if of_object {
+                Vec::new()
+            } else {
+                element(fields, segment).into_iter().collect()
+            }
+        }
         Segment::Field(key) | Segment::Key(key) => members_by_name(fields, key),
     }
 }
@@ -134,9 +121,10 @@ fn element(fields: &Map<String, Value>, segment: &Segment) -> Option<String> {
         return None;
     }
     let index: usize = segment.key().parse().ok()?;
-    match index < first.len() {
-        true => Some(format!("/{list}/{index}")),
-        false => fields.contains_key(others).then(|| format!("/{others}")),
+    if index < first.len() {
+        Some(format!("/{list}/{index}"))
+    } else {
+        fields.contains_key(others).then(|| format!("/{others}"))
     }
 }
 

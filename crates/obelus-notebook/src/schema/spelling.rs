@@ -143,11 +143,11 @@ fn declared_for<'s>(name: &str, parts: &[&'s Value]) -> Option<&'s str> {
 
 /// The schemas of a member.
 fn below<'s>(name: &str, parts: &[&'s Value]) -> Vec<&'s Value> {
-    let said = |part: &&'s Value| match properties(part).and_then(|known| known.get(name)) {
+    let property_of = |part: &&'s Value| match properties(part).and_then(|known| known.get(name)) {
         Some(property) => Some(property),
         None => part.get("additionalProperties").filter(|schema| schema.is_object()),
     };
-    parts.iter().filter_map(said).collect()
+    parts.iter().filter_map(property_of).collect()
 }
 
 #[cfg(test)]

@@ -19,17 +19,17 @@ pub struct Before {
     pub result: String,
 }
 
-pub(super) fn read(said: Option<&Value>) -> Result<Option<Before>, Fault> {
-    let Some(said) = said else { return Ok(None) };
+pub(super) fn read(declared: Option<&Value>) -> Result<Option<Before>, Fault> {
+    let Some(declared) = declared else { return Ok(None) };
     let unfit = || wrong("`x-before` is like {tool: crm.deal.get, params: {id: id}, fields: fields, result: result}");
-    let fields = said.as_object().ok_or_else(unfit)?;
+    let fields = declared.as_object().ok_or_else(unfit)?;
     let known = ["tool", "params", "fields", "result"];
     if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(wrong(format!("`x-before` has no `{name}`: it has {}", known.join(", "))));
     }
     let text = |name: &str| match fields.get(name) {
         None => Ok(String::new()),
-        Some(said) => said.as_str().map(str::to_owned).ok_or_else(unfit),
+        Some(declared) => declared.as_str().map(str::to_owned).ok_or_else(unfit),
     };
     let tool = text("tool")?;
     if tool.is_empty() {
@@ -37,8 +37,8 @@ pub(super) fn read(said: Option<&Value>) -> Result<Option<Before>, Fault> {
     }
     let params = match fields.get("params") {
         None => Vec::new(),
-        Some(said) => {
-            let each = said.as_object().ok_or_else(unfit)?.iter();
+        Some(declared) => {
+            let each = declared.as_object().ok_or_else(unfit)?.iter();
             each.map(|(name, path)| Some((name.clone(), path.as_str()?.to_owned())))
                 .collect::<Option<_>>()
                 .ok_or_else(unfit)?
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn fields_are_found_in_the_call_and_in_the_record() {
-        let said = json!({"tool": "get", "params": {"id": "id"}, "fields": "fields", "result": "result"});
-        let before = read(Some(&said)).unwrap().unwrap();
+        let declared = json!({"tool": "get", "params": {"id": "id"}, "fields": "fields", "result": "result"});
+        let before = read(Some(&declared)).unwrap().unwrap();
         let params = json!({"id": 7, "fields": {"title": "b", "SUM": 2}});
         assert_eq!(before.preview_call(&params), Some(json!({"_tool": "get", "id": 7})));
         assert_eq!(before.preview_call(&json!({"fields": {}})), None);
@@ -113,14 +113,14 @@ mod tests {
 
     #[test]
     fn an_invalid_before_annotation_is_refused() {
-        for said in [
+        for declared in [
             json!("get"),
             json!({}),
             json!({"tool": 5}),
             json!({"tool": "a", "parms": {}}),
             json!({"tool": "a", "params": {"id": 5}}),
         ] {
-            assert!(read(Some(&said)).is_err(), "{said}");
+            assert!(read(Some(&declared)).is_err(), "{declared}");
         }
     }
 }

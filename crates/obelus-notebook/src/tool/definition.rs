@@ -19,7 +19,7 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
     let effect = effect_of(definition)?;
     let idempotent = match definition.get("x-idempotent") {
         None => false,
-        Some(said) => said.as_bool().ok_or_else(|| wrong("`x-idempotent` is true or false"))?,
+        Some(declared) => declared.as_bool().ok_or_else(|| wrong("`x-idempotent` is true or false"))?,
     };
     let trust = trust::read(definition.get("x-trust"))?;
     let issued = names(definition, "x-issued")?.unwrap_or_default();
@@ -104,12 +104,12 @@ fn metas_of(
 }
 
 fn effect_of(definition: &Map<String, Value>) -> Result<Effect, Fault> {
-    let Some(said) = definition.get("x-effect") else { return Ok(Effect::default()) };
-    let known = Effect::ALL.iter().find(|(name, _)| said == name).map(|&(_, effect)| effect);
+    let Some(declared) = definition.get("x-effect") else { return Ok(Effect::default()) };
+    let known = Effect::ALL.iter().find(|(name, _)| declared == name).map(|&(_, effect)| effect);
     known.ok_or_else(|| {
-        let near = said.as_str().and_then(|said| closest(said, &Effect::names()));
+        let near = declared.as_str().and_then(|declared| closest(declared, &Effect::names()));
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let text = format!("`x-effect` is one of {}, not {said}{hint}", Effect::names().join(", "));
+        let text = format!("`x-effect` is one of {}, not {declared}{hint}", Effect::names().join(", "));
         wrong(text).at("x-effect")
     })
 }
@@ -155,8 +155,8 @@ fn keeps_digest(definition: &Map<String, Value>, is_delegated: bool) -> Result<b
 }
 
 fn names(definition: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, Fault> {
-    let Some(said) = definition.get(field) else { return Ok(None) };
-    let list = said.as_array().and_then(|all| all.iter().map(|name| name.as_str().map(str::to_owned)).collect());
+    let Some(declared) = definition.get(field) else { return Ok(None) };
+    let list = declared.as_array().and_then(|all| all.iter().map(|name| name.as_str().map(str::to_owned)).collect());
     match list {
         Some(names) => Ok(Some(names)),
         None => Err(wrong(format!("`{field}` is an array of dotted paths"))),

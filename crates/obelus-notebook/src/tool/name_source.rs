@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Tool;
 use crate::names::alike;
-use crate::wording::type_name;
+use crate::wording::{plain_text, type_name};
 
 /// The source of names for a parameter's values, for one kind of record.
 #[derive(Clone, Debug, Default)]
@@ -25,10 +25,10 @@ pub struct NameSource<'a> {
 }
 
 impl<'a> NameSource<'a> {
-    fn read(said: &'a Value) -> Result<Self, String> {
+    fn read(declared: &'a Value) -> Result<Self, String> {
         const FORM: &str = "it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}";
-        let Value::Object(fields) = said else {
-            return Err(format!("{FORM}, not as {}", type_name(said)));
+        let Value::Object(fields) = declared else {
+            return Err(format!("{FORM}, not as {}", type_name(declared)));
         };
         if let Some(other) = fields.keys().find(|name| !["in", "id", "name", "as"].contains(&name.as_str())) {
             return Err(format!("{FORM}; there is no `{other}` in it"));
@@ -53,23 +53,23 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn read(said: &'a Value) -> Result<Self, String> {
-        let Some(kinds) = said.get("kinds") else {
-            return Ok(Self { of: None, sources: vec![(None, NameSource::read(said)?)] });
+    pub(super) fn read(declared: &'a Value) -> Result<Self, String> {
+        let Some(kinds) = declared.get("kinds") else {
+            return Ok(Self { of: None, sources: vec![(None, NameSource::read(declared)?)] });
         };
         const FORM: &str = "it is written as {of: PARAMETER, kinds: {VALUE: {in: …, id: …, name: …}}}";
-        let of = match said.get("of") {
+        let of = match declared.get("of") {
             None => None,
             Some(of) => Some(of.as_str().ok_or_else(|| format!("{FORM}; `of` is a text"))?),
         };
-        let names = said.as_object().into_iter().flat_map(Map::keys);
+        let names = declared.as_object().into_iter().flat_map(Map::keys);
         if let Some(other) = names.into_iter().find(|name| !["of", "kinds"].contains(&name.as_str())) {
             return Err(format!("{FORM}; there is no `{other}` in it"));
         }
         let kinds = kinds.as_object().filter(|kinds| !kinds.is_empty());
         let kinds = kinds.ok_or_else(|| format!("{FORM}; `kinds` is an object with a source for each kind"))?;
-        let read = |(kind, said): (&'a String, &'a Value)| {
-            let source = NameSource::read(said).map_err(|words| format!("`{kind}`: {words}"))?;
+        let read = |(kind, declared): (&'a String, &'a Value)| {
+            let source = NameSource::read(declared).map_err(|words| format!("`{kind}`: {words}"))?;
             Ok((Some(kind.as_str()), source))
         };
         Ok(Self { of, sources: kinds.iter().map(read).collect::<Result<_, String>>()? })
@@ -79,7 +79,7 @@ impl<'a> Names<'a> {
     fn choose(self, value: &Value, params: &Value) -> NameSource<'a> {
         let is_meant = |kind: &str| match self.of {
             Some(of) => says(params, of, kind),
-            None => text(value).starts_with(kind),
+            None => plain_text(value).starts_with(kind),
         };
         let Self { of, sources } = &self;
         let chosen = sources.iter().find(|(kind, _)| kind.is_none_or(is_meant));
@@ -104,13 +104,13 @@ impl Tool {
 
     fn all_names(&self) -> impl Iterator<Item = (&str, Names<'_>)> {
         let names = self.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
-        names.filter_map(|(place, said)| Some((place.as_str(), Names::read(said).ok()?)))
+        names.filter_map(|(place, declared)| Some((place.as_str(), Names::read(declared).ok()?)))
     }
 
     fn names_at(&self, place: &str) -> Option<Names<'_>> {
         let names = self.schema.get("x-names")?.as_object()?;
-        let (_, said) = names.iter().find(|(known, _)| alike(known, place))?;
-        Names::read(said).ok()
+        let (_, declared) = names.iter().find(|(known, _)| alike(known, place))?;
+        Names::read(declared).ok()
     }
 
     /// The tools of all sources of names, each with its parameter.
@@ -131,11 +131,7 @@ fn says(params: &Value, place: &str, kind: &str) -> bool {
     own.peek().is_some()
         && own.all(|(_, inner)| match rest {
             Some(rest) => says(inner, rest, kind),
-            None => alike(&text(inner), kind),
+            // Numbers and texts of the same digits are equal.
+            None => alike(&plain_text(inner), kind),
         })
-}
-
-/// A value as text, so that numbers and texts of the same digits are equal.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

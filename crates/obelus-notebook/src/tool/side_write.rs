@@ -26,8 +26,8 @@ pub struct SideWrite {
 
 impl SideWrite {
     /// Parses the entries of a tool's `x-leaves`.
-    pub(crate) fn parse_all(said: Option<&Value>) -> Result<Vec<Self>, Fault> {
-        match said {
+    pub(crate) fn parse_all(declared: Option<&Value>) -> Result<Vec<Self>, Fault> {
+        match declared {
             None => Ok(Vec::new()),
             Some(Value::Array(entries)) => {
                 let at = |(index, entry)| Self::parse(entry).map_err(|why| wrong(format!("x-leaves[{index}]: {why}")));
@@ -50,14 +50,14 @@ impl SideWrite {
         };
         let method = match fields.get("method") {
             None => Method::Set,
-            Some(said) => (said.as_str().and_then(Method::parse))
-                .ok_or_else(|| format!("`method` is one of set, merge, assign, push, concat, not {said}"))?,
+            Some(declared) => (declared.as_str().and_then(Method::parse))
+                .ok_or_else(|| format!("`method` is one of set, merge, assign, push, concat, not {declared}"))?,
         };
         let value = text("value").ok_or("`value` is a jq filter over {call, result, now, was}")?;
         let value = match fields.get("words") {
             None => value.to_owned(),
-            Some(said) => {
-                let words = in_language(said, None).ok_or("`words` is a text, or one for each language")?;
+            Some(declared) => {
+                let words = in_language(declared, None).ok_or("`words` is a text, or one for each language")?;
                 Filter::compile(&format!("\"{words}\"")).map_err(|why| format!("`words`: {why}"))?;
                 format!("\"{words}\" as $words | {value}")
             }

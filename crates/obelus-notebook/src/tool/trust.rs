@@ -8,24 +8,24 @@ use crate::wording::closest;
 
 /// Parses `trusted`, `untrusted`, or an object of these by dotted path, such as `items.id` or `items[].id`; the empty
 /// path is the whole. Upper paths come first.
-pub(super) fn read(said: Option<&Value>) -> Result<Vec<(String, bool)>, Fault> {
-    let word = |said: &Value| match said.as_str() {
+pub(super) fn read(declared: Option<&Value>) -> Result<Vec<(String, bool)>, Fault> {
+    let word = |declared: &Value| match declared.as_str() {
         Some("trusted") => Some(true),
         Some("untrusted") => Some(false),
         _ => None,
     };
-    let mut trust = match said {
+    let mut trust = match declared {
         None => Vec::new(),
         Some(Value::Object(paths)) => {
-            let part = |(path, said): (&String, &Value)| {
+            let part = |(path, declared): (&String, &Value)| {
                 let unfit = || wrong(format!("`x-trust` of `{path}` is `trusted` or `untrusted`"));
-                Ok((plain(path)?, word(said).ok_or_else(unfit)?))
+                Ok((plain(path)?, word(declared).ok_or_else(unfit)?))
             };
             paths.iter().map(part).collect::<Result<Vec<_>, Fault>>()?
         }
-        Some(said) => {
+        Some(declared) => {
             let unfit = || wrong("`x-trust` is `trusted`, `untrusted`, or an object of these by path of the result");
-            vec![(String::new(), word(said).ok_or_else(unfit)?)]
+            vec![(String::new(), word(declared).ok_or_else(unfit)?)]
         }
     };
     trust.sort_by_key(|(path, _)| depth(path));
@@ -140,13 +140,13 @@ mod tests {
 
     #[test]
     fn an_invalid_trust_annotation_is_refused_with_its_path() {
-        for (said, words) in [
+        for (declared, words) in [
             (json!("maybe"), "by path"),
             (json!({"a": true}), "`a`"),
             (json!({"a[0].b": "trusted"}), "items[].id"),
             (json!({"a..b": "trusted"}), "a..b"),
         ] {
-            let fault = read(Some(&said)).unwrap_err().to_string();
+            let fault = read(Some(&declared)).unwrap_err().to_string();
             assert!(fault.contains(words), "{fault}");
         }
     }

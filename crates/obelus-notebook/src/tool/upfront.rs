@@ -23,7 +23,7 @@ impl Tool {
 pub(super) fn check(definition: &Map<String, Value>, delegate: Option<&str>) -> Result<(), Fault> {
     match definition.get("x-delegate") {
         None => Ok(()),
-        Some(said) if said != "upfront" => Err(wrong("`x-delegate` is `upfront`, or is left out")),
+        Some(declared) if declared != "upfront" => Err(wrong("`x-delegate` is `upfront`, or is left out")),
         Some(_) if delegate.is_none_or(|name| name.is_empty() || name == "anonymous") => {
             Err(wrong("`x-delegate` is for a tool whose `_delegate` is a saved request"))
         }

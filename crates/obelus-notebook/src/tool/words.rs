@@ -9,8 +9,8 @@ use crate::names::folded;
 use crate::wording::type_name;
 
 /// The author's text: plain, or by language. A missing language falls back to English, then to the first one.
-pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
-    match said {
+pub fn in_language<'a>(declared: &'a Value, language: Option<&str>) -> Option<&'a str> {
+    match declared {
         Value::String(word) => Some(word),
         Value::Object(words) => {
             let own = language.and_then(|language| words.get(language));
@@ -64,17 +64,17 @@ impl Tool {
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
         let labels = self.schema.get("x-labels")?.as_object()?;
         let place = plain(place);
-        let (_, said) = labels.iter().find(|(known, _)| plain(known) == place)?;
-        in_language(said, language)
+        let (_, declared) = labels.iter().find(|(known, _)| plain(known) == place)?;
+        in_language(declared, language)
     }
 
     /// The name for people of a parameter that the author cannot name, such as a field of a page: its own name, and the
     /// label of the place around it (`"form.fields.*": will be sent`).
     pub fn label_by_pattern(&self, place: &str, language: Option<&str>) -> Option<String> {
         let labels = self.schema.get("x-labels")?.as_object()?;
-        labels.iter().find_map(|(known, said)| {
+        labels.iter().find_map(|(known, declared)| {
             let name = place.strip_prefix(known.strip_suffix('*')?)?;
-            Some(format!("{name} ({})", in_language(said, language)?))
+            Some(format!("{name} ({})", in_language(declared, language)?))
         })
     }
 
@@ -100,7 +100,7 @@ impl Tool {
     /// Invalid annotations for people: the annotation, and the error.
     pub fn annotation_warnings(&self) -> Vec<(&'static str, String)> {
         let mut odd = Vec::new();
-        let no_word = |said: &Value| match said {
+        let no_word = |declared: &Value| match declared {
             Value::String(_) => false,
             Value::Object(words) => words.is_empty() || !words.values().all(Value::is_string),
             _ => true,
@@ -117,11 +117,11 @@ impl Tool {
             }
             Some(other) => odd.push(("x-quiet", format!("`x-quiet` is true or false, not {}", type_name(other)))),
         }
-        let is_list = |said: &Value| said.as_array().is_some_and(|all| all.iter().all(Value::is_string));
-        if self.schema.get("x-details").is_some_and(|said| !is_list(said)) {
+        let is_list = |declared: &Value| declared.as_array().is_some_and(|all| all.iter().all(Value::is_string));
+        if self.schema.get("x-details").is_some_and(|declared| !is_list(declared)) {
             odd.push(("x-details", "`x-details` is a list of parameters by their places".to_owned()));
         }
-        if self.schema.get("x-shown").is_some_and(|said| !is_list(said)) {
+        if self.schema.get("x-shown").is_some_and(|declared| !is_list(declared)) {
             odd.push(("x-shown", "`x-shown` is a list of fields of the result".to_owned()));
         }
         let empty = Map::new();
@@ -133,13 +133,13 @@ impl Tool {
                 &empty
             }
         };
-        for (place, said) in places("x-labels", &mut odd) {
-            if no_word(said) {
+        for (place, declared) in places("x-labels", &mut odd) {
+            if no_word(declared) {
                 odd.push(("x-labels", format!("`x-labels`, `{place}`: it is {WORD}")));
             }
         }
-        for (place, said) in places("x-names", &mut odd) {
-            let places = match Names::read(said) {
+        for (place, declared) in places("x-names", &mut odd) {
+            let places = match Names::read(declared) {
                 Ok(names) => std::iter::once(place.as_str()).chain(names.of).collect(),
                 Err(words) => {
                     odd.push(("x-names", format!("`x-names`, `{place}`: {words}")));
@@ -170,8 +170,8 @@ mod tests {
 
     fn odd(annotations: Value) -> Vec<String> {
         let mut schema = json!({"type": "object", "properties": {"id": {}, "fields": {"type": "object"}}});
-        for (name, said) in annotations.as_object().unwrap() {
-            schema[name] = said.clone();
+        for (name, declared) in annotations.as_object().unwrap() {
+            schema[name] = declared.clone();
         }
         let tool = Tool::parse("t", &schema).unwrap();
         tool.annotation_warnings().into_iter().map(|(_, words)| words).collect()

@@ -95,7 +95,7 @@ impl Actor {
         let state = match files.read_edits(&self.session) {
             StateNews::Nothing => return Ok(false),
             StateNews::News(news) => {
-                self.tell_news(vec![news]);
+                self.publish_file_news(vec![news]);
                 return Ok(false);
             }
             StateNews::Edited(state) => state,
@@ -104,7 +104,7 @@ impl Actor {
         self.take_inputs([without_secrets_of(edit)]).await?;
         if let Some(files) = &mut self.report.files {
             let news = files.edits_adopted();
-            self.tell_news(vec![news]);
+            self.publish_file_news(vec![news]);
         }
         Ok(true)
     }

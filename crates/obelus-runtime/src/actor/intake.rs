@@ -244,7 +244,7 @@ impl Actor {
             self.failures += 1;
             let pause = (RETRY[0] * self.failures).min(RETRY[1]);
             self.failure = Some(WriteFailure { refused: refused.clone(), pause, is_final });
-            self.tell_failure(&refused);
+            self.publish_failure(&refused);
         }
         if is_lost || is_final { Err(refused) } else { Ok(()) }
     }

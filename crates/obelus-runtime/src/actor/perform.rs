@@ -96,7 +96,7 @@ impl Actor {
             match task {
                 Task::Call(start) => self.work.reconcile(*start),
                 Task::AskModel { id } => {
-                    self.tell_passing(EventBody::ModelAsked { request: id.clone() });
+                    self.publish_transient(EventBody::ModelAsked { request: id.clone() });
                     self.ask(id);
                 }
                 Task::Load { id, path } => self.work.load(id, path),
@@ -111,7 +111,7 @@ impl Actor {
             // Text of a delegate or a latent call is not shown to the user.
             Part::Piece(Piece::Words(text)) => {
                 if self.session.is_solving(&id) {
-                    self.tell_passing(EventBody::Writing { text });
+                    self.publish_transient(EventBody::Writing { text });
                 }
                 None
             }
@@ -127,14 +127,13 @@ impl Actor {
     /// Ends a batch: publishes steps, writes files, and checkpoints a resting session now and then.
     pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
         self.active_at = Instant::now();
-        match self.report.feed.is_watched() {
-            // The next batch follows at once, and its report has these steps too.
-            true if self.work.has_outcomes() && rest.is_none() => {}
-            true => {
-                let moved = self.report.moved(&mut self.session);
-                self.report.feed.publish_transient(at, [moved]);
-            }
-            false => self.report.skip(&mut self.session),
+        // If the next batch follows at once, its report has these steps too.
+        let has_next_batch = self.work.has_outcomes() && rest.is_none();
+        if !self.report.feed.is_watched() {
+            self.report.skip(&mut self.session);
+        } else if !has_next_batch {
+            let moved = self.report.moved(&mut self.session);
+            self.report.feed.publish_transient(at, [moved]);
         }
         let is_at_rest = self.session.is_at_rest();
         match &rest {
@@ -168,20 +167,20 @@ impl Actor {
     fn about_files(&mut self, work: impl FnOnce(&mut SessionFiles, &obelus_kernel::session::Session) -> Vec<FileNews>) {
         if let Some(files) = &mut self.report.files {
             let news = work(files, &self.session);
-            self.tell_news(news);
+            self.publish_file_news(news);
         }
     }
 
-    pub(super) fn tell_news(&mut self, all: Vec<FileNews>) {
-        all.into_iter().for_each(|news| self.tell_passing(EventBody::Files { news }));
+    pub(super) fn publish_file_news(&mut self, all: Vec<FileNews>) {
+        all.into_iter().for_each(|news| self.publish_transient(EventBody::Files { news }));
     }
 
-    pub(super) fn tell_failure(&mut self, refused: &Refused) {
-        self.tell_passing(EventBody::Failed { code: refused.code, text: refused.text.clone() });
+    pub(super) fn publish_failure(&mut self, refused: &Refused) {
+        self.publish_transient(EventBody::Failed { code: refused.code, text: refused.text.clone() });
     }
 
     /// Publishes an event without a number of its own.
-    fn tell_passing(&mut self, body: EventBody) {
+    fn publish_transient(&mut self, body: EventBody) {
         if self.report.feed.has_consumers() {
             self.report.feed.publish_transient(self.latest, [body]);
         }

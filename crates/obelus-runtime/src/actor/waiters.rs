@@ -20,7 +20,7 @@ pub(crate) trait Waiter: Send {
 /// A caller that waits, and what it reads from the session then.
 pub(crate) struct Wait<T, L> {
     pub(crate) what: WaitFor,
-    pub(crate) look: L,
+    pub(crate) read: L,
     pub(crate) answer: oneshot::Sender<Result<T, Refused>>,
 }
 
@@ -35,7 +35,7 @@ impl<T: Send, L: FnOnce(&Session) -> T + Send> Waiter for Wait<T, L> {
 
     fn answer(self: Box<Self>, session: Result<&Session, Refused>) {
         // It may have left just now.
-        let _ = self.answer.send(session.map(self.look));
+        let _ = self.answer.send(session.map(self.read));
     }
 }
 

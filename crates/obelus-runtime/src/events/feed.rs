@@ -125,7 +125,7 @@ impl Feed {
             let number = inner.latest;
             let event = Arc::new(SessionEvent { number, at, is_transient, body });
             if let Some((session, news)) = watchers {
-                news.tell_event(session, &event);
+                news.publish_event(session, &event);
             }
             if self.keeps_events() {
                 inner.events.push_back(event);
@@ -185,7 +185,7 @@ impl Subscription {
     }
 
     /// Puts events from the journal first. Then none are missed.
-    pub(crate) fn tell_first(&mut self, earlier: Vec<Arc<SessionEvent>>) {
+    pub(crate) fn put_first(&mut self, earlier: Vec<Arc<SessionEvent>>) {
         self.earlier = earlier.into();
         self.has_missed = false;
     }

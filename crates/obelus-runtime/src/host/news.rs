@@ -46,7 +46,7 @@ impl Default for NewsSender {
 }
 
 impl NewsSender {
-    pub(crate) fn tell(&self, news: HostNews) {
+    pub(crate) fn publish(&self, news: HostNews) {
         // There may be no watchers.
         let _ = self.0.send(news);
     }
@@ -57,9 +57,9 @@ impl NewsSender {
     }
 
     /// Sends an event, if there are watchers.
-    pub(crate) fn tell_event(&self, session: &Arc<str>, event: &Arc<SessionEvent>) {
+    pub(crate) fn publish_event(&self, session: &Arc<str>, event: &Arc<SessionEvent>) {
         if self.has_watchers() {
-            self.tell(HostNews::Event { session: Arc::clone(session), event: Arc::clone(event) });
+            self.publish(HostNews::Event { session: Arc::clone(session), event: Arc::clone(event) });
         }
     }
 }
@@ -87,10 +87,10 @@ impl Host {
 
 impl HostShared {
     pub(super) fn notify_created(&self, id: &str) {
-        self.news.tell(HostNews::Made { session: id.into() });
+        self.news.publish(HostNews::Made { session: id.into() });
     }
 
     pub(super) fn notify_removed(&self, id: &str) {
-        self.news.tell(HostNews::Removed { session: id.into() });
+        self.news.publish(HostNews::Removed { session: id.into() });
     }
 }

@@ -70,15 +70,15 @@ impl SessionSpec {
 }
 
 /// The stored context also has the tools of servers, and an input that need not be given again.
-fn context_difference(kept: &Context, given: &Context) -> Option<SpecDifference> {
-    let (kept, given) = (kept.messages(), given.messages());
-    let is_same = |index: usize| matches!((kept.get(index), given.get(index)), (Some(kept), Some(given)) if kept.to_json() == given.to_json());
+fn context_difference(stored: &Context, given: &Context) -> Option<SpecDifference> {
+    let (stored, given) = (stored.messages(), given.messages());
+    let is_same = |index: usize| matches!((stored.get(index), given.get(index)), (Some(stored), Some(given)) if stored.to_json() == given.to_json());
     let is_added = |message: &Message| matches!(message, Message::Tool(_)) || is_input(message);
     let index = match (0..given.len()).find(|index| !is_same(*index)) {
         Some(index) => index,
-        None => given.len() + kept[given.len().min(kept.len())..].iter().position(|message| !is_added(message))?,
+        None => given.len() + stored[given.len().min(stored.len())..].iter().position(|message| !is_added(message))?,
     };
-    let either = [given.get(index), kept.get(index)];
+    let either = [given.get(index), stored.get(index)];
     let either = || either.into_iter().flatten();
     Some(match () {
         () if either().any(is_input) => SpecDifference::Input,

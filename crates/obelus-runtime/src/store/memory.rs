@@ -82,7 +82,7 @@ impl Store for MemoryStore {
         if sessions.contains_key(id) {
             return Err(StoreError::Exists(id.to_owned()));
         }
-        let mut kept = MemorySession {
+        let mut stored = MemorySession {
             created: at,
             genesis: genesis.clone(),
             records: Vec::new(),
@@ -91,13 +91,13 @@ impl Store for MemoryStore {
             questions: None,
             summary: None,
         };
-        kept.append(id, records)?;
-        sessions.insert(id.to_owned(), kept);
+        stored.append(id, records)?;
+        sessions.insert(id.to_owned(), stored);
         Ok(())
     }
 
     fn genesis(&self, id: &str) -> Result<Option<Value>, StoreError> {
-        Ok(self.sessions().get(id).map(|kept| kept.genesis.clone()))
+        Ok(self.sessions().get(id).map(|stored| stored.genesis.clone()))
     }
 
     fn lock(&self, id: &str) -> Result<SessionLock, StoreError> {
@@ -105,52 +105,53 @@ impl Store for MemoryStore {
     }
 
     fn append(&self, id: &str, after: u64, records: Vec<Record>) -> Durable {
-        let appended = self.with(id, |kept| {
-            if kept.last() != after {
-                return Err(StoreError::MovedOn { session: id.to_owned(), after, found: kept.last() });
+        let appended = self.with(id, |stored| {
+            if stored.last() != after {
+                return Err(StoreError::MovedOn { session: id.to_owned(), after, found: stored.last() });
             }
-            kept.append(id, records)?;
-            Ok(kept.last())
+            stored.append(id, records)?;
+            Ok(stored.last())
         });
         Box::pin(std::future::ready(appended.map_err(Into::into)))
     }
 
     fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
-        self.with(id, |kept| {
-            let index = |seq: u64| usize::try_from(seq).map_or(kept.records.len(), |seq| seq.min(kept.records.len()));
-            let end = upto.map_or(kept.records.len(), index);
-            let records = kept.records.get(index(after)..end).unwrap_or_default().to_vec();
+        self.with(id, |stored| {
+            let index =
+                |seq: u64| usize::try_from(seq).map_or(stored.records.len(), |seq| seq.min(stored.records.len()));
+            let end = upto.map_or(stored.records.len(), index);
+            let records = stored.records.get(index(after)..end).unwrap_or_default().to_vec();
             Ok(Journaled { after, records, cut: None })
         })
     }
 
     fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, StoreError> {
-        self.with(id, |kept| Ok(kept.taken.get(input).copied()))
+        self.with(id, |stored| Ok(stored.taken.get(input).copied()))
     }
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
-        self.with(id, |kept| Ok(kept.checkpoint.clone()))
+        self.with(id, |stored| Ok(stored.checkpoint.clone()))
     }
 
     fn store_checkpoint(&self, id: &str, seq: u64, rest: CheckpointData) {
-        let _ = self.with(id, |kept| {
+        let _ = self.with(id, |stored| {
             if let Some(state) = rest.checkpoint {
-                kept.checkpoint = Some(Snapshot { seq, state });
+                stored.checkpoint = Some(Snapshot { seq, state });
             }
-            if kept.questions.as_ref().is_none_or(|(known, _)| *known <= seq) {
-                kept.questions = Some((seq, rest.questions));
-                kept.summary = rest.summary;
+            if stored.questions.as_ref().is_none_or(|(known, _)| *known <= seq) {
+                stored.questions = Some((seq, rest.questions));
+                stored.summary = rest.summary;
             }
             Ok(())
         });
     }
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
-        let row = |(id, kept): (&String, &MemorySession)| SessionRow {
+        let row = |(id, stored): (&String, &MemorySession)| SessionRow {
             id: id.clone(),
-            created: kept.created,
-            records: kept.last(),
-            last_at: kept.records.last().map(|record| record.at),
+            created: stored.created,
+            records: stored.last(),
+            last_at: stored.records.last().map(|record| record.at),
         };
         let mut rows: Vec<SessionRow> = self.sessions().iter().map(row).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.created));
@@ -158,17 +159,17 @@ impl Store for MemoryStore {
     }
 
     fn summary(&self, id: &str) -> Result<Option<SessionSummary>, StoreError> {
-        self.with(id, |kept| {
-            let is_current = kept.questions.as_ref().is_some_and(|(seq, _)| *seq == kept.last());
-            Ok(kept.summary.clone().filter(|_| is_current))
+        self.with(id, |stored| {
+            let is_current = stored.questions.as_ref().is_some_and(|(seq, _)| *seq == stored.last());
+            Ok(stored.summary.clone().filter(|_| is_current))
         })
     }
 
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
-        let row = |(id, kept): (&String, &MemorySession)| {
-            let current = kept.questions.as_ref().filter(|(seq, _)| *seq == kept.last());
+        let row = |(id, stored): (&String, &MemorySession)| {
+            let current = stored.questions.as_ref().filter(|(seq, _)| *seq == stored.last());
             // A session without records has no questions.
-            let new = (kept.last() == 0).then(Vec::new);
+            let new = (stored.last() == 0).then(Vec::new);
             InboxRow { session: id.clone(), questions: current.map(|(_, questions)| questions.clone()).or(new) }
         };
         let is_news = |row: &InboxRow| row.questions.as_ref().is_none_or(|questions| !questions.is_empty());
@@ -186,11 +187,11 @@ impl Store for MemoryStore {
     }
 
     fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
-        self.with(id, |kept| {
-            kept.records.truncate(usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX));
-            kept.taken.retain(|_, seq| *seq < from);
-            kept.checkpoint = kept.checkpoint.take().filter(|checkpoint| checkpoint.seq < from);
-            kept.questions = kept.questions.take().filter(|(seq, _)| *seq < from);
+        self.with(id, |stored| {
+            stored.records.truncate(usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX));
+            stored.taken.retain(|_, seq| *seq < from);
+            stored.checkpoint = stored.checkpoint.take().filter(|checkpoint| checkpoint.seq < from);
+            stored.questions = stored.questions.take().filter(|(seq, _)| *seq < from);
             Ok(())
         })
     }

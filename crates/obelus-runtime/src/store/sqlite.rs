@@ -178,8 +178,8 @@ impl SqliteStore {
         work: impl FnOnce(&mut OpenFile) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
         let (sender, receiver) = mpsc::channel();
-        let tell = Box::new(move |outcome| drop(sender.send(outcome)));
-        self.writer()?.write(Box::new(move |file| work(file).map(|()| 0)), tell);
+        let reply = Box::new(move |outcome| drop(sender.send(outcome)));
+        self.writer()?.write(Box::new(move |file| work(file).map(|()| 0)), reply);
         let ended = || Err(StoreError::NotWritten(WRITER_ENDED.to_owned()));
         receiver.recv().unwrap_or_else(|_| ended()).map(drop)
     }

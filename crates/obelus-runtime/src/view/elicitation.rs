@@ -14,10 +14,7 @@ pub(super) fn elicitation_in_words(form: &ElicitationForm, language: Language) -
 
 fn field_in_words(field: &RequestedField, language: Language) -> String {
     let RequestedField { name, kind, is_optional, own_texts } = field;
-    let optional = match is_optional {
-        true => format!(", {}", language.words().elicitations.optional),
-        false => String::new(),
-    };
+    let optional = if *is_optional { format!(", {}", language.words().elicitations.optional) } else { String::new() };
     format!("  {name}: {}{optional}{own_texts}", kind_in_words(kind, language))
 }
 

@@ -67,12 +67,12 @@ impl ViewLine {
 impl QuestionView {
     /// The question as lines, without the keys or commands that answer it. Details are only counted.
     pub fn lines(&self) -> Vec<ViewLine> {
-        self.told(false)
+        self.build_lines(false)
     }
 
     /// The same with all details.
     pub fn lines_with_details(&self) -> Vec<ViewLine> {
-        self.told(true)
+        self.build_lines(true)
     }
 
     /// Whether there are details.
@@ -84,7 +84,7 @@ impl QuestionView {
         self.calls.iter().flat_map(|call| &call.details).chain(&self.common_details)
     }
 
-    fn told(&self, is_unfolded: bool) -> Vec<ViewLine> {
+    fn build_lines(&self, is_unfolded: bool) -> Vec<ViewLine> {
         // Closed questions get no question mark.
         let sign = if self.answers.is_empty() { "· " } else { "? " };
         let head = ViewLine::of(Tone::Sign, sign).with(Tone::Strong, &self.head);

@@ -53,25 +53,25 @@ impl PageNotes {
     }
 
     /// Notes a full address. Returns whether it is new.
-    pub fn note_address(&mut self, kept: &str, full: &str) -> bool {
-        let says_more = kept.contains('~') && kept != full && full.len() <= LONGEST;
-        if !says_more || self.addresses.get(kept).is_some_and(|known| known == full) {
+    pub fn note_address(&mut self, stored: &str, full: &str) -> bool {
+        let says_more = stored.contains('~') && stored != full && full.len() <= LONGEST;
+        if !says_more || self.addresses.get(stored).is_some_and(|known| known == full) {
             return false;
         }
-        self.addresses.insert(kept.to_owned(), full.to_owned());
-        self.remember(kept);
+        self.addresses.insert(stored.to_owned(), full.to_owned());
+        self.remember(stored);
         true
     }
 
     /// Notes the latest picture of a page.
-    pub fn note_picture(&mut self, kept: &str, picture: &Path) {
-        self.pictures.insert(kept.to_owned(), picture.to_owned());
-        self.remember(kept);
+    pub fn note_picture(&mut self, stored: &str, picture: &Path) {
+        self.pictures.insert(stored.to_owned(), picture.to_owned());
+        self.remember(stored);
     }
 
-    fn remember(&mut self, kept: &str) {
-        self.order.retain(|known| known != kept);
-        self.order.push(kept.to_owned());
+    fn remember(&mut self, stored: &str) {
+        self.order.retain(|known| known != stored);
+        self.order.push(stored.to_owned());
         for old in self.order.drain(..self.order.len().saturating_sub(MOST)).collect::<Vec<_>>() {
             self.addresses.remove(&old);
             self.pictures.remove(&old);
@@ -79,13 +79,13 @@ impl PageNotes {
     }
 
     /// The full address.
-    pub fn in_full<'a>(&'a self, kept: &'a str) -> &'a str {
-        self.addresses.get(kept).map_or(kept, String::as_str)
+    pub fn in_full<'a>(&'a self, stored: &'a str) -> &'a str {
+        self.addresses.get(stored).map_or(stored, String::as_str)
     }
 
     /// A result with its full address.
-    pub fn told<'a>(&self, result: &'a Value) -> Cow<'a, Value> {
-        let full = result.get("address").and_then(Value::as_str).and_then(|kept| self.addresses.get(kept));
+    pub fn with_full_address<'a>(&self, result: &'a Value) -> Cow<'a, Value> {
+        let full = result.get("address").and_then(Value::as_str).and_then(|stored| self.addresses.get(stored));
         let Some(full) = full else { return Cow::Borrowed(result) };
         let mut shown = result.clone();
         shown["address"] = full.as_str().into();
@@ -93,8 +93,8 @@ impl PageNotes {
     }
 
     /// The latest picture of a page, if its file still exists.
-    pub fn picture(&self, kept: &str) -> Option<&Path> {
-        self.pictures.get(kept).map(PathBuf::as_path).filter(|path| path.is_file())
+    pub fn picture(&self, stored: &str) -> Option<&Path> {
+        self.pictures.get(stored).map(PathBuf::as_path).filter(|path| path.is_file())
     }
 }
 
@@ -107,21 +107,21 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("obelus-pages-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let mut notes = PageNotes::read(&folder);
-        let (kept, full) = ("https://shop.example.test/s?q=~0f1e2d3c4b", "https://shop.example.test/s?q=kettle");
-        assert!(notes.note_address(kept, full) && !notes.note_address(kept, full));
+        let (stored, full) = ("https://shop.example.test/s?q=~0f1e2d3c4b", "https://shop.example.test/s?q=kettle");
+        assert!(notes.note_address(stored, full) && !notes.note_address(stored, full));
         assert!(!notes.note_address("https://shop.example.test/", "https://shop.example.test/"), "it is known in full");
         notes.write(&folder).unwrap();
         let picture = folder.join("0001.png");
         fs::write(&picture, "png").unwrap();
-        notes.note_picture(kept, &picture);
+        notes.note_picture(stored, &picture);
         notes.write(&folder).unwrap();
         let again = PageNotes::read(&folder);
-        assert_eq!((again.in_full(kept), again.picture(kept)), (full, Some(picture.as_path())));
+        assert_eq!((again.in_full(stored), again.picture(stored)), (full, Some(picture.as_path())));
         assert_eq!(again.in_full("https://other.example.test/?a=~1"), "https://other.example.test/?a=~1");
         for n in 0..300 {
             notes.note_address(&format!("~{n}"), "https://shop.example.test/");
         }
-        assert_eq!((notes.addresses.len(), notes.picture(kept)), (MOST, None));
+        assert_eq!((notes.addresses.len(), notes.picture(stored)), (MOST, None));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -11,6 +11,7 @@ use obelus_kernel::policy::Reason;
 use obelus_kernel::session::plan_graph::PlannedCall;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionId, QuestionStatus, Refused, Session, quoted_value};
 use obelus_kernel::visible;
+use obelus_notebook::wording::plain_text;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -359,12 +360,15 @@ impl QuestionViewBuilder<'_> {
         let label = self.titles.param(tool, place).or_else(number).unwrap_or_else(|| place.to_owned());
         let changes = self.question.changes.iter().filter(|change| change.call == index);
         let change = changes.into_iter().find(|change| self.titles.place_of(tool, &change.field) == place);
-        let before = change.map(|change| match self.is_other_record(index, asked, tool) {
-            true => BeforeView { value: None, is_same: false },
-            false => BeforeView {
-                value: change.before.as_ref().map(|before| self.named(place, before)),
-                is_same: change.before.as_ref() == Some(&change.after),
-            },
+        let before = change.map(|change| {
+            if self.is_other_record(index, asked, tool) {
+                BeforeView { value: None, is_same: false }
+            } else {
+                BeforeView {
+                    value: change.before.as_ref().map(|before| self.named(place, before)),
+                    is_same: change.before.as_ref() == Some(&change.after),
+                }
+            }
         });
         let mark = self.mark(asked, place);
         let value = self.named(place, value);
@@ -389,10 +393,7 @@ impl QuestionViewBuilder<'_> {
 
     /// A value, with its name before it if the session knows one.
     fn named(&self, place: &str, value: &Value) -> String {
-        let is_same = |one: &Value| {
-            let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            plain(one) == plain(value)
-        };
+        let is_same = |one: &Value| plain_text(one) == plain_text(value);
         let mut names = self.question.names.iter();
         match names.find(|named| named.place.eq_ignore_ascii_case(place) && is_same(&named.value)) {
             Some(named) => format!("«{}» ({})", record_name(&named.name), short(value)),

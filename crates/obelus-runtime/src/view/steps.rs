@@ -129,7 +129,8 @@ impl StepLine {
             }
             Outcome::Lost { message } => (CallStatus::Waiting, fill(words.lost, &[&visible(message)])),
             Outcome::Value(value) => {
-                let result = result_in_words(&titles.pages().told(value), titles.reads(call.tool_name()), language);
+                let result =
+                    result_in_words(&titles.pages().with_full_address(value), titles.reads(call.tool_name()), language);
                 (CallStatus::Done, result.map_or_else(|| words.done.to_owned(), |result| visible(&result)))
             }
             Outcome::Messages(_) => (CallStatus::Done, words.done.to_owned()),

@@ -26,11 +26,11 @@ fn view((session, question): &(Session, Question), code: &str) -> QuestionView {
     QuestionView::of(session, question, Language::named(Some(code)))
 }
 
-fn told(asked: &(Session, Question), code: &str) -> Vec<String> {
+fn shown(asked: &(Session, Question), code: &str) -> Vec<String> {
     plain(&view(asked, code).lines())
 }
 
-fn told_with_details(asked: &(Session, Question), code: &str) -> Vec<String> {
+fn shown_with_details(asked: &(Session, Question), code: &str) -> Vec<String> {
     let mut lines = plain(&view(asked, code).lines_with_details());
     // Hashes are left out.
     lines.retain(|line| !line.contains("hash of the call") && !line.contains("хеш вызова"));
@@ -40,7 +40,7 @@ fn told_with_details(asked: &(Session, Question), code: &str) -> Vec<String> {
 #[test]
 fn a_call_is_shown_with_the_authors_labels_and_all_parameters() {
     assert_eq!(
-        told(&about_one(), "ru"),
+        shown(&about_one(), "ru"),
         [
             "? Нужно ваше решение  q1",
             "  Изменить сделку",
@@ -55,7 +55,7 @@ fn a_call_is_shown_with_the_authors_labels_and_all_parameters() {
 #[test]
 fn many_calls_are_one_numbered_list() {
     assert_eq!(
-        told(&about_three(), "en"),
+        shown(&about_three(), "en"),
         [
             "? Your decision is needed on 3 steps  q1",
             "  Change a deal",
@@ -73,9 +73,9 @@ fn many_calls_are_one_numbered_list() {
 fn the_text_of_an_imported_question_is_shown_below_the_action() {
     let mut question = about_one();
     question.1.headline = Some("Raise the sum, as agreed".to_owned());
-    let told = told(&question, "en");
-    assert_eq!(told[1], "  Change a deal");
-    assert!(told.contains(&"  brought along with the words: Raise the sum, as agreed".to_owned()), "{told:?}");
+    let shown = shown(&question, "en");
+    assert_eq!(shown[1], "  Change a deal");
+    assert!(shown.contains(&"  brought along with the words: Raise the sum, as agreed".to_owned()), "{shown:?}");
 }
 
 #[test]
@@ -83,8 +83,11 @@ fn a_reason_of_the_mode_is_in_the_readers_language() {
     let mut question = about_one();
     question.1.reasons =
         vec![Reason::Mode(Mode::Canary, "update".to_owned()), Reason::NotListed("crm.deal.update".to_owned())];
-    let told = told(&question, "ru").join("\n");
-    assert!(told.contains("в режиме canary") && told.contains("нет в списке") && !told.contains("permits"), "{told}");
+    let shown = shown(&question, "ru").join("\n");
+    assert!(
+        shown.contains("в режиме canary") && shown.contains("нет в списке") && !shown.contains("permits"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -93,9 +96,9 @@ fn the_same_mark_on_many_calls_is_explained_once() {
     for asked in &mut question.1.calls {
         asked.marks = vec![mark("id", &["open_page"])];
     }
-    let told = told(&question, "en");
-    assert_eq!(told[2], "    1. \"Анна\"  Deal: 1 ⚠");
-    assert_eq!(told[7], "    ⚠ from «open page», not trusted");
+    let shown = shown(&question, "en");
+    assert_eq!(shown[2], "    1. \"Анна\"  Deal: 1 ⚠");
+    assert_eq!(shown[7], "    ⚠ from «open page», not trusted");
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn a_remark_on_several_parameters_is_shown_once() {
     };
     question.1.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", &["open_page"])];
     assert_eq!(
-        told(&question, "en")[1..],
+        shown(&question, "en")[1..],
         [
             "  Change a deal",
             "    Deal: 7 ⚠",
@@ -127,7 +130,7 @@ fn a_remark_on_several_parameters_is_shown_once() {
         ]
     );
     question.1.reasons.push(Reason::Deletes);
-    assert_eq!(told(&question, "en")[8..], ["  asked because it deletes"], "the marks say the rest");
+    assert_eq!(shown(&question, "en")[8..], ["  asked because it deletes"], "the marks say the rest");
 }
 
 #[test]
@@ -139,9 +142,9 @@ fn details_are_folded_and_untrusted_values_in_them_are_marked() {
     );
     question.1.calls[0].marks = ["nth", "id", "fields.mark"].map(|place| mark(place, &["open_page"])).into();
     let explained = "    ⚠ from «open page», not trusted";
-    let folded = told(&question, "en");
+    let folded = shown(&question, "en");
     assert_eq!(folded[2..6], ["    Deal: 7 ⚠", "    to: 1", "    + 5 more details ⚠", explained]);
-    let whole = told_with_details(&question, "en");
+    let whole = shown_with_details(&question, "en");
     let details = ["    nth: 0 ⚠", "    fields.mark: \"c9\" ⚠", "    the result goes to †state.a"];
     assert_eq!(whole[4..7], details);
     assert_eq!(whole[8], explained);
@@ -156,7 +159,7 @@ fn details_contain_the_technical_fields() {
     let found = json!({"param": "fields.OPPORTUNITY", "by": "a", "place": {"message": 3}});
     question.1.calls[0].grounded = vec![serde_json::from_value(found).expect("a ground")];
     assert_eq!(
-        told_with_details(&question, "en")[4..8],
+        shown_with_details(&question, "en")[4..8],
         [
             "    in the agent's words: \"as you said\"",
             "    the result goes to †state.a (push)",
@@ -176,14 +179,14 @@ fn an_unchecked_tool_of_a_server_is_shown_with_its_own_names() {
     let tools = json!([{"type": "tool", "tool": {"w.wipe": wipe}}]);
     let mut question = asked(tools, json!([{"_tool": "crm.deal.update", "id": 7, "fields": {"OPPORTUNITY": 5}}]));
     set_call(&mut question, json!({"_tool": "w.wipe", "what": "everything", "day": 1}));
-    assert_eq!(told(&question, "en")[1..4], ["  w.wipe", "    what: \"everything\"", "    date: 1"]);
+    assert_eq!(shown(&question, "en")[1..4], ["  w.wipe", "    what: \"everything\"", "    date: 1"]);
 }
 
 #[test]
 fn details_name_the_tool_of_a_call() {
     for (code, line) in [("en", "    tool crm.deal.update"), ("ru", "    инструмент crm.deal.update")] {
-        let told = told_with_details(&about_one(), code);
-        assert!(told.contains(&line.to_owned()), "{told:#?}");
+        let shown = shown_with_details(&about_one(), code);
+        assert!(shown.contains(&line.to_owned()), "{shown:#?}");
     }
 }
 
@@ -194,9 +197,9 @@ fn a_value_cannot_imitate_a_mark_or_a_line() {
         json!([]),
         json!([{"_tool": "crm.deal.update", "id": 1, "to": forged, "fields": {"OPPORTUNITY": 1, "\u{202e}a\nb": "\u{1b}[2J"}}]),
     );
-    let told = told(&question, "en");
-    assert!(told.contains(&format!("    to: \"{forged}\"")), "{told:#?}");
-    assert!(told.iter().all(|line| !line.contains(['\u{1b}', '\u{202e}', '\n'])));
+    let shown = shown(&question, "en");
+    assert!(shown.contains(&format!("    to: \"{forged}\"")), "{shown:#?}");
+    assert!(shown.iter().all(|line| !line.contains(['\u{1b}', '\u{202e}', '\n'])));
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn current_values_are_shown_beside_new_ones() {
         (json!(null), "    Сумма: сейчас неизвестно → 100000"),
     ] {
         question.1.changes = vec![change(before)];
-        assert_eq!(told(&question, "ru")[3], line);
+        assert_eq!(shown(&question, "ru")[3], line);
     }
 }
 
@@ -229,9 +232,9 @@ fn records_are_shown_by_name_and_number_and_codes_by_name() {
         &mut question,
         json!({"_tool": "crm.deal.update", "id": "7", "fields": {"STAGE_ID": "WON", "OPPORTUNITY": "5.00"}, "_outputPath": "†a"}),
     );
-    let told = told(&question, "ru");
+    let shown = shown(&question, "ru");
     assert_eq!(
-        told[2..6],
+        shown[2..6],
         ["    Сделка: «Окна» (7)", "    стадия: «Успех» (WON)", "    Сумма: 5.00", "    + ещё 3 подробности"]
     );
 }

@@ -3,6 +3,7 @@
 use obelus_kernel::policy::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
 use obelus_kernel::session::Session;
 use obelus_kernel::visible;
+use obelus_notebook::wording::plain_text;
 use serde_json::Value;
 
 use super::{Language, fill, record_name};
@@ -51,7 +52,7 @@ pub fn terms_in_words(terms: &ConsentTerms, session: &Session, language: Languag
 
 /// A value with its name, if the session knows one.
 fn named(session: &Session, tool: &str, path: &str, value: &Value) -> String {
-    let text = visible(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str());
+    let text = visible(&plain_text(value));
     match session.name_of(tool, path, value) {
         Some(name) => format!("{} ({text})", record_name(&name)),
         None => text,

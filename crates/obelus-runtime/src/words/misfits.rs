@@ -2,6 +2,7 @@
 
 use obelus_kernel::session::InvalidValue;
 use obelus_kernel::visible;
+use obelus_notebook::wording::plain_text;
 use serde_json::Value;
 
 use super::reasons::{BareNames, reason_in_words};
@@ -52,10 +53,10 @@ fn demanded(keyword: &str, demand: &Value, words: &MisfitWords) -> Option<String
         }
         Value::Array(values) => {
             let more = if values.len() > MOST { ", …" } else { "" };
-            let named: Vec<String> = values.iter().take(MOST).map(spoken).collect();
+            let named: Vec<String> = values.iter().take(MOST).map(plain_text).collect();
             named.join(", ") + more
         }
-        one => spoken(one),
+        one => plain_text(one),
     };
     Some(fill(phrase, &[&visible(&what)]))
 }
@@ -72,10 +73,6 @@ fn type_in_words(name: &Value, words: &MisfitWords) -> String {
         other => other,
     };
     known.to_owned()
-}
-
-fn spoken(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ pub fn explained_reason(reason: &Reason, tool: &str, language: Language) -> Stri
 
 /// Why the policy refused a call, from the error in the call's report. If a rule about origins refused it: also which
 /// sources it depends on, and what the person can do.
-pub fn refusal_in_words(error: &ReportError, tool: &str, names: &dyn ToolNames, language: Language) -> String {
+pub(crate) fn refusal_in_words(error: &ReportError, tool: &str, names: &dyn ToolNames, language: Language) -> String {
     let words = match &error.reason {
         Some(reason) => reason_in_words(reason, tool, names, language),
         // Sessions of earlier versions have only the text.

@@ -1,6 +1,7 @@
 //! Names of records, which are text from outside.
 
 use obelus_kernel::session::quoted_value;
+use obelus_notebook::wording::clip;
 
 /// The longest name that is shown whole.
 const LONGEST: usize = 80;
@@ -9,11 +10,7 @@ const LONGEST: usize = 80;
 pub(crate) fn record_name(name: &str) -> String {
     let quoted = quoted_value(&name.replace('«', "“").replace('»', "”").into());
     let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&quoted);
-    let shown = inner.replace("\\\"", "\"");
-    match shown.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &shown[..end]),
-        None => shown,
-    }
+    clip(&inner.replace("\\\"", "\""), LONGEST)
 }
 
 #[cfg(test)]

@@ -61,10 +61,10 @@ async fn call(
     let params = RestParams::read(&query.unwrap_or_default(), content_type, &body);
     let reply = server.serve(RestRequest { path: &path, params, from: from.ip(), key });
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = match reply.as_xml {
-        true => (status, [(header::CONTENT_TYPE, "text/xml; charset=utf-8")], xml(&reply.body)).into_response(),
-        false => (status, [(header::CONTENT_TYPE, "application/json; charset=utf-8")], reply.body.to_string())
-            .into_response(),
+    let mut response = if reply.as_xml {
+        (status, [(header::CONTENT_TYPE, "text/xml; charset=utf-8")], xml(&reply.body)).into_response()
+    } else {
+        (status, [(header::CONTENT_TYPE, "application/json; charset=utf-8")], reply.body.to_string()).into_response()
     };
     if reply.dropped {
         response.extensions_mut().insert(Dropped);

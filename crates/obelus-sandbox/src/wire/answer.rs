@@ -73,10 +73,7 @@ impl From<rusqlite::Error> for RestError {
 /// A map as PHP writes it: with keys 0, 1, 2, …, or without keys, it is a list.
 pub(crate) fn php_map(map: Map<String, Value>) -> Value {
     let is_list = map.keys().enumerate().all(|(at, key)| *key == at.to_string());
-    match is_list {
-        true => Value::Array(map.into_iter().map(|(_, value)| value).collect()),
-        false => Value::Object(map),
-    }
+    if is_list { Value::Array(map.into_iter().map(|(_, value)| value).collect()) } else { Value::Object(map) }
 }
 
 #[cfg(test)]

@@ -187,9 +187,10 @@ fn path(key: &str) -> Vec<&str> {
 
 fn insert_at(map: &mut Map<String, Value>, path: &[&str], value: String) {
     let [part, rest @ ..] = path else { return };
-    let key = match part.is_empty() {
-        true => map.keys().filter_map(|key| key.parse::<u64>().ok()).max().map_or(0, |last| last + 1).to_string(),
-        false => (*part).to_owned(),
+    let key = if part.is_empty() {
+        map.keys().filter_map(|key| key.parse::<u64>().ok()).max().map_or(0, |last| last + 1).to_string()
+    } else {
+        (*part).to_owned()
     };
     if rest.is_empty() {
         map.insert(key, Value::String(value));

@@ -45,9 +45,10 @@ impl ScriptedActivities {
             return Outcome::Error(CallError::new(text("code"), text("message")));
         }
         if let Some(times) = does("fails_times").and_then(Value::as_u64) {
-            return match *count as u64 <= times {
-                true => Outcome::Error(CallError::new("failed", "failed, as the script says")),
-                false => Outcome::Value(behaviour["then"].clone()),
+            return if *count as u64 <= times {
+                Outcome::Error(CallError::new("failed", "failed, as the script says"))
+            } else {
+                Outcome::Value(behaviour["then"].clone())
             };
         }
         if let Some(messages) = does("messages").and_then(Value::as_array) {

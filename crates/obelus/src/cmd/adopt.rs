@@ -46,7 +46,7 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as
     let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?, None)?);
     let words = words_of(spec.language.as_deref());
     let host = host_of(store, connector(at, &Notices::default()));
-    let (state, open, look) = on(async {
+    let (state, open, narrator) = on(async {
         let by = SentBy::ImportOf(&name).to_string();
         // An invalid state is refused before anything is stored.
         let handle = match host.adopt(&id, spec, state, mode, &by).await {
@@ -61,16 +61,16 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as
             adopted => adopted?,
         };
         let name = id.clone();
-        let look = move |session: &Session| {
-            let look = Narrator::of(session);
+        let read = move |session: &Session| {
+            let narrator = Narrator::of(session);
             let view = |question: &Question| {
-                QuestionView::of(session, question, look.phrases.language)
+                QuestionView::of(session, question, narrator.phrases.language)
                     .under(InboxId::new(&name, &question.id).to_string())
             };
             let open = session.questions().iter().filter(|question| question.is_open()).map(view).collect();
-            (session.state(), open, look)
+            (session.state(), open, narrator)
         };
-        let seen: (Value, Vec<QuestionView>, Narrator) = handle.inspect(look).await?;
+        let seen: (Value, Vec<QuestionView>, Narrator) = handle.inspect(read).await?;
         host.close().await;
         Ok(seen)
     })?;
@@ -79,8 +79,8 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as
         return Ok(Exit::Done);
     }
     for question in &open {
-        output::answer(&look.question(question, false));
+        output::answer(&narrator.question(question, false));
     }
-    output::note(&fill(look.phrases.carried.adopted, &[&visible(&id), &id]));
+    output::note(&fill(narrator.phrases.carried.adopted, &[&visible(&id), &id]));
     Ok(Exit::Done)
 }

@@ -200,12 +200,12 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
             Err(found) => problems.extend(found),
         }
     }
-    tell_found(&problems, &notes, as_json);
+    print_found(&problems, &notes, as_json);
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 /// Prints the errors and notes of a check.
-fn tell_found(problems: &[Problem], notes: &[Problem], as_json: bool) {
+fn print_found(problems: &[Problem], notes: &[Problem], as_json: bool) {
     if as_json {
         let row = |problem: &Problem| {
             let (line, column) = problem.place.unzip();

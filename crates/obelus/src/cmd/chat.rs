@@ -52,7 +52,7 @@ use obelus_runtime::{Host, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
 use super::holder::GuestServer;
-use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_reopened, told};
+use super::host::{Notices, connector, host_of, report_changes, report_reopened, store_folder, with_options};
 use super::run::{load_agent, on};
 use crate::cli::{ChatArgs, RunOptions};
 use crate::command_error::wrong;
@@ -108,10 +108,10 @@ pub(crate) fn run(args: &ChatArgs) -> Result<Exit> {
         let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, surface).await?;
         talk.store.clone_from(&args.how.store.store);
         let screen = talk.screen.clone();
-        notices.tell(move |words| screen.lock().complain(words));
+        notices.set_receiver(move |words| screen.lock().complain(words));
         if let Some(mode) = opened.mode
             && mode != talk.mode().await?
-            && let ChatWorkResult::Left = talk.work(ChatWork::Tell(Input::Mode { mode })).await?
+            && let ChatWorkResult::Left = talk.work(ChatWork::Send(Input::Mode { mode })).await?
         {
             return Ok(Exit::Interrupted);
         }
@@ -279,11 +279,11 @@ async fn open(args: &ChatArgs, notices: &Notices, is_alone: bool, side: &mut Use
     let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
     let goes_on = store.last_turn_input(id)?.is_some();
     // The journal has the mode; the model may change at any time.
-    let mut spec = told(spec, &RunOptions { mode: None, ..args.how.clone() })?;
+    let mut spec = with_options(spec, &RunOptions { mode: None, ..args.how.clone() })?;
     spec.local.unattended = is_alone;
     let handle = host.open_with(id, spec).await?;
-    tell_reopened(&handle).await?;
-    tell_changes(&handle).await?;
+    report_reopened(&handle).await?;
+    report_changes(&handle).await?;
     let mode = args.how.mode.map(Into::into);
     Ok(Some(OpenedChat { host, handle, folder, agent, language, goes_on, mode, token, first: None }))
 }
@@ -301,7 +301,7 @@ async fn begun(args: &ChatArgs, side: &mut UserSide) -> Result<Option<(SessionSp
     let how = RunOptions { mode, ..args.how.clone() };
     let make = |said: Option<&str>| {
         let spec = SessionSpec::from_agent(load_agent(&folder, said)?);
-        told(spec, &how).context(words_of(None).starting.not_started)
+        with_options(spec, &how).context(words_of(None).starting.not_started)
     };
     let spec = make(None)?;
     // Events may come before the first message.

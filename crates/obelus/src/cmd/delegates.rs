@@ -31,9 +31,9 @@ pub(crate) fn delegate_faults(spec: &SessionSpec) -> Vec<DelegateFault> {
         let Some(path) = saved_request(tool) else { continue };
         let inner = if tool.schema["_delegate"].is_null() { "properties._delegate.const" } else { "_delegate" };
         let field = format!("{}.{inner}", place_of_tool(spec, &tool.name));
-        let mut told = Vec::new();
-        check(&spec.folder, path, DEEPEST, &mut seen, &mut told);
-        found.extend(told.into_iter().map(|(is_note, text)| {
+        let mut problems = Vec::new();
+        check(&spec.folder, path, DEEPEST, &mut seen, &mut problems);
+        found.extend(problems.into_iter().map(|(is_note, text)| {
             let text = format!("the delegate of `{}`: {text}", tool.name);
             DelegateFault { field: field.clone(), text, is_note }
         }));
@@ -47,22 +47,22 @@ fn saved_request(tool: &Tool) -> Option<&str> {
 }
 
 /// Adds what is wrong with one saved request, each with whether it is a mere note. A file is checked once.
-fn check(folder: &Path, path: &str, depth: usize, seen: &mut Vec<PathBuf>, told: &mut Vec<(bool, String)>) {
-    let Some(file) = inside(folder, path, told) else { return };
+fn check(folder: &Path, path: &str, depth: usize, seen: &mut Vec<PathBuf>, problems: &mut Vec<(bool, String)>) {
+    let Some(file) = inside(folder, path, problems) else { return };
     if depth == 0 || seen.contains(&file) {
         return;
     }
     seen.push(file.clone());
     match read(&file, Path::new(path)) {
-        Err(text) => told.push((false, text)),
+        Err(text) => problems.push((false, text)),
         Ok(None) => {}
         Ok(Some((request, text))) => {
             let places = Places::of(&text);
             for field in &request.ignored {
                 let place = at(places.find_key(field));
-                told.push((true, format!("{path}{place}: the field `{field}` is not used")));
+                problems.push((true, format!("{path}{place}: the field `{field}` is not used")));
             }
-            delegates_of(&request.context).for_each(|path| check(folder, path, depth - 1, seen, told));
+            delegates_of(&request.context).for_each(|path| check(folder, path, depth - 1, seen, problems));
         }
     }
 }
@@ -72,20 +72,20 @@ fn delegates_of(context: &Context) -> impl Iterator<Item = &str> {
 }
 
 /// The real path of a saved request, if it is a file inside the agent's folder.
-fn inside(folder: &Path, path: &str, told: &mut Vec<(bool, String)>) -> Option<PathBuf> {
+fn inside(folder: &Path, path: &str, problems: &mut Vec<(bool, String)>) -> Option<PathBuf> {
     // A request from stdin names files in the working folder.
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let leads_out = || format!("`{path}` leads out of the agent's folder, where saved requests are");
     if Path::new(path).is_absolute() || path.split(['/', '\\']).any(|part| part == "..") {
-        told.push((false, leads_out()));
+        problems.push((false, leads_out()));
         return None;
     }
     let (Ok(real), Ok(own)) = (folder.join(path).canonicalize(), folder.canonicalize()) else {
-        told.push((false, format!("there is no file `{path}` in {}", folder.display())));
+        problems.push((false, format!("there is no file `{path}` in {}", folder.display())));
         return None;
     };
     if !real.starts_with(&own) {
-        told.push((false, leads_out()));
+        problems.push((false, leads_out()));
         return None;
     }
     Some(real)

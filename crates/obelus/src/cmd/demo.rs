@@ -51,17 +51,17 @@ const MODEL: &str = "playbook:@bundled/crm/playbook.yaml";
 /// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.
 fn tour(words: &TourWords) -> [TourStep; 13] {
     [
-        TourStep::Tell(words.reading),
+        TourStep::Explain(words.reading),
         TourStep::Say(words.ask_stages),
-        TourStep::Tell(words.creating),
+        TourStep::Explain(words.creating),
         TourStep::Say(words.create_deal),
-        TourStep::Tell(words.risky),
+        TourStep::Explain(words.risky),
         TourStep::Say(words.change_amount),
         TourStep::Yes,
-        TourStep::Tell(words.denial),
+        TourStep::Explain(words.denial),
         TourStep::Say(words.move_deal),
         TourStep::No(words.not_yet),
-        TourStep::Tell(words.batch),
+        TourStep::Explain(words.batch),
         TourStep::Say(words.hand_over),
         TourStep::Yes,
     ]

@@ -78,9 +78,10 @@ fn binary(phrases: &Words) -> MachineCheck {
 
 fn terminal(phrases: &Words) -> MachineCheck {
     let words = &phrases.doctor;
-    let (state, text) = match std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        true => (CheckState::Fine, words.has_terminal),
-        false => (CheckState::Missing, words.no_terminal),
+    let (state, text) = if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        (CheckState::Fine, words.has_terminal)
+    } else {
+        (CheckState::Missing, words.no_terminal)
     };
     MachineCheck { title: words.terminal, ..MachineCheck::of("terminal", state, text) }
 }
@@ -122,9 +123,10 @@ fn browser(phrases: &Words) -> Vec<MachineCheck> {
 /// Whether the key is set; it is never printed.
 fn key(phrases: &Words) -> MachineCheck {
     let words = &phrases.doctor;
-    let (state, text) = match std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
-        true => (CheckState::Fine, words.key_set),
-        false => (CheckState::Missing, words.key_not_set),
+    let (state, text) = if std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
+        (CheckState::Fine, words.key_set)
+    } else {
+        (CheckState::Missing, words.key_not_set)
     };
     MachineCheck::of("OPENAI_API_KEY", state, text)
 }

@@ -68,7 +68,7 @@ async fn work(args: &WorkerArgs) -> Result<Exit> {
     let worker = worker.agents(args.agents.clone()).warning(cannot_open);
     let uri = args.advertise.clone().unwrap_or_else(|| format!("http://{}", worker.address()));
     let registration = worker.registration(&uri, args.newest);
-    let end = super::serve::told_to_end()?;
+    let end = super::serve::end_signal()?;
     let registered = async {
         let waits = |error: &_| output::warning(&fill(words.worker_waits, &[&format!("{error}")]));
         match registration.run(waits).await {

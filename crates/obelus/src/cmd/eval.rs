@@ -146,10 +146,10 @@ fn recorded(model: Arc<dyn Model>, record: Option<&Path>) -> Result<Arc<dyn Mode
 }
 
 async fn ask(model: &dyn Model, prompt: Prompt) -> Asked {
-    let (teller, mut told) = unbounded_channel();
-    let answer = model.ask_streaming(prompt, Parts::to("1".parse().expect("an id"), teller)).await;
+    let (sender, mut parts) = unbounded_channel();
+    let answer = model.ask_streaming(prompt, Parts::to("1".parse().expect("an id"), sender)).await;
     let mut used = Used::default();
-    while let Ok((_, part)) = told.try_recv() {
+    while let Ok((_, part)) = parts.try_recv() {
         if let Part::Used(one) = part {
             used.add(one);
         }

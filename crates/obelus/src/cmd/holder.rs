@@ -26,7 +26,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
-use super::host::tell_reopened;
+use super::host::report_reopened;
 use super::people::{Narrator, RunningCalls, by_in_words};
 use crate::command_error::Declined;
 use crate::language::{Words, fill, words_of};
@@ -135,7 +135,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     write.write_all(answer(&taken).as_bytes()).await?;
     if let (Ok(()), Some(handle), Some(events)) = (&taken, &handle, events) {
         // The guest may be gone.
-        let _ = tell_what_came(&mut write, handle, &named, events).await;
+        let _ = send_consequences(&mut write, handle, &named, events).await;
         let _ = write.shutdown().await;
     }
     let Some(handle) = handle.filter(|_| !is_at_work) else { return Ok(()) };
@@ -149,25 +149,25 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
 }
 
 /// Sends a guest the consequences of a decision, line by line, until the turn rests or is paused (ASK-7).
-async fn tell_what_came(
+async fn send_consequences(
     write: &mut (impl AsyncWriteExt + Unpin),
     handle: &SessionHandle,
     named: &str,
     mut events: Subscription,
 ) -> Result<()> {
-    let look = |session: &Session| (Narrator::of(session), session.paused().is_some());
-    let (look, is_paused) = handle.inspect(look).await?;
-    let look = look.with_pages(handle.pictures());
+    let read = |session: &Session| (Narrator::of(session), session.paused().is_some());
+    let (narrator, is_paused) = handle.inspect(read).await?;
+    let narrator = narrator.with_pages(handle.pictures());
     let mut begun = RunningCalls::default();
     while !is_paused && let Some(event) = events.next().await {
         let line = match &event.body {
             EventBody::AgentSaid { text } => Some(visible(text)),
-            EventBody::Rested { reply } => came_in_the_end(reply, &look),
+            EventBody::Rested { reply } => came_in_the_end(reply, &narrator),
             EventBody::Paused { by } => {
-                let (id, by) = (visible(handle.id()), by_in_words(by, look.phrases));
-                Some(fill(look.phrases.kept.paused_by, &[&id, &by, &visible(named)]))
+                let (id, by) = (visible(handle.id()), by_in_words(by, narrator.phrases));
+                Some(fill(narrator.phrases.kept.paused_by, &[&id, &by, &visible(named)]))
             }
-            body => begun.line(body, &look),
+            body => begun.line(body, &narrator),
         };
         if let Some(line) = line {
             write.write_all(format!("{}\n", json!({"came": line})).as_bytes()).await?;
@@ -180,9 +180,10 @@ async fn tell_what_came(
 }
 
 /// The final text of a turn that was not yet sent, and why it ended if it has no result.
-fn came_in_the_end(reply: &Reply, look: &Narrator) -> Option<String> {
+fn came_in_the_end(reply: &Reply, narrator: &Narrator) -> Option<String> {
     let words = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words)).map(visible);
-    let why = Some(why_it_ended(reply, Some(&look.titles), look.phrases.language)).filter(|why| !why.is_empty());
+    let why =
+        Some(why_it_ended(reply, Some(&narrator.titles), narrator.phrases.language)).filter(|why| !why.is_empty());
     let lines: Vec<String> = words.into_iter().chain(why).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
@@ -193,7 +194,7 @@ async fn opened(host: &Host, id: &str) -> Result<SessionHandle, Refused> {
         None => {
             let opened = host.open(id).await;
             let handle = opened.map_err(|error| Refused::new("unreadable", format!("{error:#}")))?;
-            tell_reopened(&handle).await?;
+            report_reopened(&handle).await?;
             handle
         }
     };
@@ -244,7 +245,7 @@ fn asked(line: &str) -> Result<GuestRequest, String> {
 /// Gives a session an input through the process that holds its store. `tell` gets that process's answers, as data and
 /// as text: that it was taken, and the consequences of a decision. `named` is the session as commands name it, with its
 /// store if that was named.
-pub(crate) fn tell_holder(
+pub(crate) fn send_to_holder(
     folder: &Path,
     id: &str,
     input: &Input,
@@ -280,7 +281,7 @@ pub(crate) fn tell_holder(
                 _ => fill(phrases.answering.held, &[&holder]),
             };
             tell(&answer, &taken);
-            hear_what_came(stream, &mut |line| tell(&json!({"came": line}), line));
+            read_consequences(stream, &mut |line| tell(&json!({"came": line}), line));
             Ok(())
         }
     }
@@ -311,7 +312,7 @@ fn ask(
 }
 
 /// Reads the holder's lines about a decision, with a time limit.
-fn hear_what_came(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMut(&str)) {
+fn read_consequences(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMut(&str)) {
     use std::io::BufRead;
     let mut line = String::new();
     while stream.get_ref().set_read_timeout(Some(CAME)).is_ok()
@@ -383,7 +384,7 @@ mod tests {
         });
         let input = Input::User { text: "hello".to_owned() };
         let phrases = words_of(Some("en"));
-        tell_holder(&folder, "s", &input, "s", phrases, &|answer, _| assert_eq!(answer["taken"], true)).unwrap();
+        send_to_holder(&folder, "s", &input, "s", phrases, &|answer, _| assert_eq!(answer["taken"], true)).unwrap();
         let asked = holder.join().unwrap();
         assert!(asked[0].input_id.is_some() && asked[0].input_id == asked[1].input_id, "{asked:?}");
         fs::remove_dir_all(&folder).unwrap();

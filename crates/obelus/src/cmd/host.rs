@@ -22,7 +22,7 @@ use crate::output::{self, DIM, visible};
 
 /// Applies the command line's options, which override the file. Errors in them are reported here, while their source
 /// is known.
-pub(crate) fn told(mut spec: SessionSpec, how: &RunOptions) -> Result<SessionSpec> {
+pub(crate) fn with_options(mut spec: SessionSpec, how: &RunOptions) -> Result<SessionSpec> {
     if let Some(mode) = how.mode {
         spec.settings.mode = mode.into();
     }
@@ -57,14 +57,14 @@ pub(crate) fn with_servers(spec: &mut SessionSpec, file: &Path) -> Result<()> {
 
 /// The receiver of notices about MCP servers: the command line, until a conversation has a screen.
 #[derive(Clone, Default)]
-pub(crate) struct Notices(Arc<Mutex<Option<Tell>>>);
+pub(crate) struct Notices(Arc<Mutex<Option<NoticeReceiver>>>);
 
-type Tell = Box<dyn Fn(&str) + Send>;
+type NoticeReceiver = Box<dyn Fn(&str) + Send>;
 
 impl Notices {
     /// Sets the receiver of notices.
-    pub(crate) fn tell(&self, tell: impl Fn(&str) + Send + 'static) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(tell));
+    pub(crate) fn set_receiver(&self, receiver: impl Fn(&str) + Send + 'static) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(receiver));
     }
 
     fn take(&self, notice: Notice<'_>) {
@@ -79,7 +79,7 @@ impl Notices {
                 output::note(&format!("{DIM}{words}{DIM:#}"));
             }
             (Notice::ShortSecrets(names), _) => output::warning(&short_secrets(names)),
-            (Notice::Changed(words), Some(tell)) => tell(words),
+            (Notice::Changed(words), Some(receive)) => receive(words),
             (Notice::Changed(words), None) => output::warning(&visible(words)),
         }
     }
@@ -113,7 +113,7 @@ pub(crate) fn viewer(store: &SqliteStore) -> Host {
 }
 
 /// Reports what was found when a session was opened: changed rules of its agent (POL-9).
-pub(crate) async fn tell_reopened(handle: &SessionHandle) -> Result<(), Refused> {
+pub(crate) async fn report_reopened(handle: &SessionHandle) -> Result<(), Refused> {
     if let Some(change) = handle.reopened().rules {
         let phrases = handle.inspect(words_of_session).await?;
         output::warning(&rules_in_words(handle.id(), &change, phrases));
@@ -138,7 +138,7 @@ fn rules_in_words(id: &str, change: &RulesChange, phrases: &Words) -> String {
 }
 
 /// Starts the servers of a resumed session, and reports their changes.
-pub(crate) async fn tell_changes(handle: &SessionHandle) -> Result<()> {
+pub(crate) async fn report_changes(handle: &SessionHandle) -> Result<()> {
     if let Some(services) = handle.services().await? {
         services.changes().await.iter().for_each(|words| output::warning(words));
     }

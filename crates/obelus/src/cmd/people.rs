@@ -98,8 +98,8 @@ pub(crate) struct DelegateTitles(BTreeMap<CallId, Titles>);
 
 impl DelegateTitles {
     /// The titles of the tools below these calls: those of the innermost one's delegate, or of the session.
-    pub(crate) fn of<'a>(&'a self, callers: &[CallId], look: &'a Narrator) -> &'a Titles {
-        self.below(callers).unwrap_or(&look.titles)
+    pub(crate) fn of<'a>(&'a self, callers: &[CallId], narrator: &'a Narrator) -> &'a Titles {
+        self.below(callers).unwrap_or(&narrator.titles)
     }
 
     /// The same, if a delegate at work has them.
@@ -118,11 +118,13 @@ impl DelegateTitles {
         id: &CallId,
         report: &CallReport,
         tools: &[Arc<Tool>],
-        look: &Narrator,
+        narrator: &Narrator,
     ) -> Option<StepLine> {
-        let step = StepLine::delegated(report, self.of(&id.callers(), look), look.phrases.language);
+        let step = StepLine::delegated(report, self.of(&id.callers(), narrator), narrator.phrases.language);
         match report.status {
-            CallStatus::Running => self.0.insert(id.clone(), look.titles.for_tools(tools)).is_none().then_some(step),
+            CallStatus::Running => {
+                self.0.insert(id.clone(), narrator.titles.for_tools(tools)).is_none().then_some(step)
+            }
             _ => self.0.remove(id).map(|_| step),
         }
     }
@@ -138,17 +140,17 @@ pub(crate) struct RunningCalls {
 impl RunningCalls {
     /// The line for a call that begins or ends (ASK-7): with its result or its error. Those of a delegate are indented
     /// below its call.
-    pub(crate) fn line(&mut self, event: &EventBody, look: &Narrator) -> Option<String> {
-        let language = look.phrases.language;
+    pub(crate) fn line(&mut self, event: &EventBody, narrator: &Narrator) -> Option<String> {
+        let language = narrator.phrases.language;
         match event {
             EventBody::CallBegan { id, call, consent, .. } => {
                 self.calls.insert(id.clone(), Arc::clone(call));
-                let step = StepLine::began(call, *consent, self.delegates.of(&id.callers(), look), language);
+                let step = StepLine::began(call, *consent, self.delegates.of(&id.callers(), narrator), language);
                 (!step.is_quiet).then(|| DelegateTitles::line(id, &step))
             }
             EventBody::CallEnded { id, outcome } => {
                 let call = self.calls.remove(id)?;
-                let titles = self.delegates.of(&id.callers(), look);
+                let titles = self.delegates.of(&id.callers(), narrator);
                 // A read shows in the agent's answer.
                 let is_done = matches!(outcome, Outcome::Value(_) | Outcome::Messages(_));
                 if is_done && titles.reads(call.tool_name()) {
@@ -157,8 +159,8 @@ impl RunningCalls {
                 Some(format!("  {}", DelegateTitles::line(id, &StepLine::ended(&call, outcome, titles, language))))
             }
             EventBody::Delegated { id, report, tools } => {
-                let step = self.delegates.step(id, report, tools, look)?;
-                let reads = self.delegates.of(&id.callers(), look).reads(report.call.tool_name());
+                let step = self.delegates.step(id, report, tools, narrator)?;
+                let reads = self.delegates.of(&id.callers(), narrator).reads(report.call.tool_name());
                 match report.status {
                     CallStatus::Running => Some(DelegateTitles::line(id, &step)),
                     CallStatus::Done if reads => None,

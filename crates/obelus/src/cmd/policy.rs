@@ -70,7 +70,7 @@ fn explain_call(args: &Explain) -> Result<Exit> {
         output::json(&document);
     } else {
         let report = CallExplanation { call: &call, tool, mode: mode.name(), agent: &agent, words };
-        report.tell(&found, &notes);
+        report.print(&found, &notes);
     }
     Ok(Exit::Done)
 }
@@ -145,7 +145,7 @@ struct CallExplanation<'a> {
 }
 
 impl CallExplanation<'_> {
-    fn tell(&self, found: &Explanation, notes: &[String]) {
+    fn print(&self, found: &Explanation, notes: &[String]) {
         let words = &self.words.policy;
         let name = self.call.tool_name();
         let effect = self.tool.map(|tool| tool.effect.name()).unwrap_or_default();

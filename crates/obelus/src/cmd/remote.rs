@@ -169,7 +169,7 @@ fn steps_that_read_it(row: &Value) -> Option<String> {
 }
 
 /// Prints the result of a turn; returns its exit code.
-async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) -> Result<Exit> {
+async fn print_turn(client: &Client, turn: &Value, words: &str, as_json: bool) -> Result<Exit> {
     let mut waiting = Vec::new();
     for id in turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         waiting.push(client.get(&format!("/api/v1/questions/{}", obelus_channel::client::encoded(id))).await?);
@@ -180,7 +180,7 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
         if !words.is_empty() {
             output::answer(&visible(words));
         }
-        waiting.iter().for_each(|row| inspect::tell_question(client, row));
+        waiting.iter().for_each(|row| inspect::print_question(client, row));
     }
     Ok(match text(turn, "ends") {
         "output" => exit_of_output(turn),
@@ -199,7 +199,7 @@ fn exit_of_output(turn: &Value) -> Exit {
 }
 
 /// The line for a call that begins or ends, as the server writes it (ASK-7).
-fn tell_step(event: &Value) {
+fn print_step(event: &Value) {
     let Ok(step) = serde_json::from_value::<StepLine>(event["line"].clone()) else { return };
     let seen = |words: Option<String>| words.map(|words| visible(&words));
     let StepLine { headline, comment, outcome, consent, .. } = step;
@@ -223,7 +223,7 @@ async fn followed(client: &Client, id: &str, after: &str) -> Result<Value> {
             biased;
             event = events.next() => match event {
                 Some(event) => {
-                    tell_step(&event);
+                    print_step(&event);
                     // Later events of a turn that rests are not printed.
                     if turn.is_some() && text(&event, "event") == "rested" {
                         break;

@@ -22,7 +22,7 @@ use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore, Store
 
 use super::agents;
 use super::faults::{at, must_be_sound, time_zone};
-use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
+use super::host::{Notices, connector, host_of, report_changes, report_reopened, runtime, store_folder, with_options};
 use super::people::quoted;
 use super::plan::give_input;
 use super::sessions::interrupted;
@@ -32,7 +32,7 @@ use crate::input;
 use crate::language::{fill, wanted, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 pub(crate) use outcome::is_proposal_of;
-pub(crate) use play::{Begin, SessionRun, play, rested_or_paused, tell_paused};
+pub(crate) use play::{Begin, SessionRun, play, report_paused, rested_or_paused};
 pub(crate) use show::ShowOptions;
 
 pub(crate) fn request(args: &RunArgs) -> Result<Exit> {
@@ -121,8 +121,8 @@ pub(crate) fn load_agent_in(path: &Path, language: Option<&str>) -> Result<Agent
 fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], shown: ShowOptions) -> Result<Exit> {
     // The mode of a stored session is set by an input: the file's setting and a person's choice are kept apart
     // (POL-9).
-    let kept_how = RunOptions { mode: None, ..how.clone() };
-    let mut spec = told(spec, if how.session.is_some() { &kept_how } else { how })?;
+    let stored_options = RunOptions { mode: None, ..how.clone() };
+    let mut spec = with_options(spec, if how.session.is_some() { &stored_options } else { how })?;
     spec.unbound_tools()
         .iter()
         .chain(&spec.unread_in_delegates())
@@ -145,13 +145,13 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
         let (handle, begin) = match host.spec(id)? {
             // Servers, a model and activities named now replace the original ones; sites are added. The journal has
             // the mode.
-            Some(kept) => {
-                must_be_same(id, &kept, &spec)?;
-                let mut kept = told(kept, &kept_how)?;
-                kept.local.settings = Some(Box::new(spec.settings));
-                let handle = host.open_with(id, kept).await?;
-                tell_reopened(&handle).await?;
-                tell_changes(&handle).await?;
+            Some(stored) => {
+                must_be_same(id, &stored, &spec)?;
+                let mut stored = with_options(stored, &stored_options)?;
+                stored.local.settings = Some(Box::new(spec.settings));
+                let handle = host.open_with(id, stored).await?;
+                report_reopened(&handle).await?;
+                report_changes(&handle).await?;
                 let begin = Begin::GoingOn(unless_said(&store, &handle, begin)?);
                 (handle, begin)
             }
@@ -163,7 +163,7 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
         };
         if handle.inspect(|session| session.paused().is_some()).await? {
             let is_taken = note_while_paused(&store, &handle, begin, images).await?;
-            return tell_paused(&handle, is_taken, &shown).await;
+            return report_paused(&handle, is_taken, &shown).await;
         }
         if let Some(mode) = how.mode.map(Mode::from) {
             set_mode(&handle, mode).await?;
@@ -175,11 +175,11 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
 
 /// Checks that a session continues with its own file, so that an old result is not taken for another file's, and no
 /// other plan runs.
-fn must_be_same(id: &str, kept: &SessionSpec, given: &SessionSpec) -> Result<()> {
-    match kept.difference(given) {
+fn must_be_same(id: &str, stored: &SessionSpec, given: &SessionSpec) -> Result<()> {
+    match stored.difference(given) {
         None => Ok(()),
         Some(difference) => {
-            let words = words_of(kept.language.as_deref());
+            let words = words_of(stored.language.as_deref());
             let difference = difference.in_words(words.language);
             Err(wrong(fill(words.starting.not_the_same, &[id, &given.name, &difference, id]), words))
         }

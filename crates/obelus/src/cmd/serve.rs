@@ -116,7 +116,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     };
     // Programs read this line.
     output::answer(&format!("http://{}", reachable(server.address())));
-    tell_start(&server, is_first, &token_file, phrases);
+    print_start(&server, is_first, &token_file, phrases);
     // Other processes reach the sessions through this one.
     let server_file = ServerFile::write(&folder, server.address(), &token_file)?;
     let (over, is_over) = tokio::sync::oneshot::channel();
@@ -124,10 +124,10 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     let held = holder.map(|holder| tokio::spawn(holder.serve(is_over)));
     let mut bot = telegram::RunningBot::start(bot, &service, &folder);
     let took_up = tokio::spawn(async move { service.restore().await });
-    let told = told_to_end()?;
+    let signal = end_signal()?;
     server
         .serve(async {
-            tokio::select! { () = told => {}, () = bot.failed() => {} }
+            tokio::select! { () = signal => {}, () = bot.failed() => {} }
         })
         .await;
     output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
@@ -153,7 +153,7 @@ fn service(args: &Serve, host: &Host, folder: &Path) -> Result<Service> {
     } else {
         AgentCatalogue::new(args.agents.clone())
     };
-    tell_broken(&agents);
+    warn_about_broken(&agents);
     let service = Service::new(host.clone(), agents).prompting(prompts());
     let service = match chosen() {
         Some(language) => service.always_in_language(language),
@@ -171,7 +171,7 @@ fn service(args: &Serve, host: &Host, folder: &Path) -> Result<Service> {
 }
 
 /// Warns of agents that no session can begin with. The others are served.
-fn tell_broken(agents: &AgentCatalogue) {
+fn warn_about_broken(agents: &AgentCatalogue) {
     for folder in agents.own() {
         let Err(problems) = AgentCatalogue::title(&folder, None) else { continue };
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -212,11 +212,11 @@ pub(super) fn prompts() -> MakePrompt {
 
 /// The traces of the server's sessions.
 fn traces(collector: &str, with_content: bool) -> Result<Traces> {
-    let tell = |words: &str| output::warning(&output::visible(&format!("--otlp: {words}")));
-    Traces::start(collector, with_content, tell).map_err(|why| anyhow!("--otlp: {why}"))
+    let warn = |words: &str| output::warning(&output::visible(&format!("--otlp: {words}")));
+    Traces::start(collector, with_content, warn).map_err(|why| anyhow!("--otlp: {why}"))
 }
 
-fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {
+fn print_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {
     let words = &phrases.serving;
     let address = reachable(server.address());
     output::note(&fill(words.listens, &[&format!("{BOLD}http://{address}/api/{BOLD:#}")]));
@@ -236,7 +236,7 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
 }
 
 /// Completes at Ctrl-C or SIGTERM.
-pub(super) fn told_to_end() -> Result<impl Future<Output = ()>> {
+pub(super) fn end_signal() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(async move {
@@ -249,7 +249,7 @@ pub(super) fn told_to_end() -> Result<impl Future<Output = ()>> {
 
 /// Ends the process if its shutdown takes much too long, or at a second signal: durable data stay so (DUR-1).
 fn end_in_time(grace: Duration) -> Result<()> {
-    let again = told_to_end()?;
+    let again = end_signal()?;
     tokio::spawn(async move {
         again.await;
         std::process::exit(1);

@@ -35,7 +35,7 @@ use serde_json::{Value, json};
 
 use super::adopt::Import;
 use super::chat::{open_calls, question_lines};
-use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
+use super::host::{Notices, connector, host_of, report_reopened, store_folder, viewer};
 use super::people::{by_in_words, only_calls, with_store};
 use super::run::{Begin, SessionRun, ShowOptions, on, play};
 #[cfg(feature = "restate")]
@@ -78,7 +78,7 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
             let opened = inspect::open_for(store, id)?;
             let exit = inspect::show(&opened, id, *at, *json, Some(store))?;
             if !json && at.is_none() {
-                interrupted::tell_shown(&opened, store, id);
+                interrupted::report_by_name(&opened, store, id);
             }
             Ok(exit)
         }
@@ -149,7 +149,7 @@ pub(crate) fn read_session(store: &StoreArgs, id: &str) -> Result<Session> {
 async fn opened(store: &SqliteStore, at: &StoreArgs, id: &str) -> Result<(Host, SessionHandle)> {
     let host = host_of(store, connector(at, &Notices::default()));
     let handle = host.open(id).await?;
-    tell_reopened(&handle).await?;
+    report_reopened(&handle).await?;
     Ok((host, handle))
 }
 
@@ -302,8 +302,8 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
     let Some(open) = lifecycle::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;
-        let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
-        if let (Some(by), phrases) = handle.inspect(look).await? {
+        let read = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
+        if let (Some(by), phrases) = handle.inspect(read).await? {
             // A paused session takes the answer, but does nothing yet.
             handle.tell(input).await?;
             host.close().await;

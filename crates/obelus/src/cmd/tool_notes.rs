@@ -56,9 +56,12 @@ pub(crate) fn stray_scopes(
 ) -> Vec<(usize, String)> {
     let scopes = scopes.and_then(Value::as_array).into_iter().flatten().enumerate();
     let texts = scopes.filter_map(|(index, scope)| Some((index, scope.as_str()?)));
-    let stray = |scope: &str| match scope.starts_with('†') {
-        true => stray_reference(scope, context).or_else(|| unwritten_path(scope, written?, context)),
-        false => stray_kind(scope, written.unwrap_or_default(), context),
+    let stray = |scope: &str| {
+        if scope.starts_with('†') {
+            stray_reference(scope, context).or_else(|| unwritten_path(scope, written?, context))
+        } else {
+            stray_kind(scope, written.unwrap_or_default(), context)
+        }
     };
     texts.filter_map(|(index, scope)| Some((index, stray(scope)?))).collect()
 }

@@ -18,10 +18,12 @@ pub(super) async fn healthz() -> Response {
 #[utoipa::path(get, path = "/readyz", tag = "server", operation_id = "readyz", security(()),
     responses((status = 200, description = "ready", body = String), (status = 503, description = "not ready", body = String)))]
 pub(super) async fn readyz(State(app): State<App>) -> Response {
-    let why = match app.is_closing() {
-        true => "not ready: the server is ending\n",
-        false if app.service().is_ready().await => return text("text/plain; charset=utf-8", "ready\n"),
-        false => "not ready: the sessions cannot be read now\n",
+    let why = if app.is_closing() {
+        "not ready: the server is ending\n"
+    } else if app.service().is_ready().await {
+        return text("text/plain; charset=utf-8", "ready\n");
+    } else {
+        "not ready: the sessions cannot be read now\n"
     };
     (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }

@@ -59,14 +59,14 @@ impl Output {
 }
 
 /// Reads to the end and keeps the last part.
-async fn read_end(mut from: impl AsyncRead + Unpin, kept: &mut Vec<u8>) -> io::Result<()> {
+async fn read_end(mut from: impl AsyncRead + Unpin, buffer: &mut Vec<u8>) -> io::Result<()> {
     loop {
         // Half is dropped at a time, so that bytes are not moved at every read.
-        if kept.len() > 2 * KEPT {
-            kept.drain(..kept.len() - KEPT);
+        if buffer.len() > 2 * KEPT {
+            buffer.drain(..buffer.len() - KEPT);
         }
-        kept.reserve(KEPT);
-        if from.read_buf(kept).await? == 0 {
+        buffer.reserve(KEPT);
+        if from.read_buf(buffer).await? == 0 {
             return Ok(());
         }
     }

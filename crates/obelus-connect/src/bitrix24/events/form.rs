@@ -1,5 +1,6 @@
 //! Forms with keys in PHP's notation: `data[FIELDS][ID]=12`.
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 /// The largest number of pairs in an event.
@@ -51,22 +52,7 @@ fn put(map: &mut Map<String, Value>, path: &[&str], value: String) {
 
 /// Decodes `%5B` and `+`. Invalid UTF-8 is replaced.
 fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let escaped = if byte == b'%' { bytes.get(at + 1..at + 3).and_then(hexadecimal) } else { None };
-        out.push(escaped.unwrap_or(if byte == b'+' { b' ' } else { byte }));
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-/// The byte of two hexadecimal digits.
-fn hexadecimal(digits: &[u8]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let [high, low] = *digits else { return None };
-    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -106,8 +106,9 @@ impl OauthClient {
         }
         let (status, answer) = fetch.send(url, &document).await?;
         let id = answer["client_id"].as_str().filter(|id| status.is_success() && !id.is_empty());
-        let id =
-            id.ok_or_else(|| format!("{} did not register us: {}", quoted(&found.issuer), said(status, &answer)))?;
+        let id = id.ok_or_else(|| {
+            format!("{} did not register us: {}", quoted(&found.issuer), refusal_text(status, &answer))
+        })?;
         let secret = answer["client_secret"].as_str().filter(|secret| !secret.is_empty()).map(Secret::new);
         let picked = ClientAuth::pick(found.methods.as_deref(), secret.is_some());
         let method = answer["token_endpoint_auth_method"].as_str().and_then(ClientAuth::named);
@@ -131,7 +132,7 @@ impl OauthClient {
         let host = quoted(at.host_str().unwrap_or_default());
         if !status.is_success() {
             let is_refused = matches!(answer["error"].as_str(), Some("invalid_grant" | "invalid_client"));
-            return Err(failed(format!("{host} gave no token: {}", said(status, &answer)), is_refused));
+            return Err(failed(format!("{host} gave no token: {}", refusal_text(status, &answer)), is_refused));
         }
         let Some(access) = answer["access_token"].as_str().filter(|token| is_token(token)) else {
             return Err(failed(format!("what {host} gave is no token"), false));
@@ -153,7 +154,7 @@ fn is_token(text: &str) -> bool {
 }
 
 /// Why a request was refused. Only the standard's fields are shown: the rest is untrusted.
-fn said(status: StatusCode, answer: &Value) -> String {
+fn refusal_text(status: StatusCode, answer: &Value) -> String {
     let word = |name: &str| answer[name].as_str().filter(|text| !text.is_empty()).map(quoted);
     let mut words = word("error").unwrap_or_else(|| format!("HTTP {}", status.as_u16()));
     if let Some(more) = word("error_description") {

@@ -23,7 +23,7 @@ pub struct LoginCallback {
     listener: TcpListener,
     back: String,
     limit: Duration,
-    tell: Box<dyn Fn(&str) + Send + Sync>,
+    show_address: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 impl std::fmt::Debug for LoginCallback {
@@ -33,12 +33,16 @@ impl std::fmt::Debug for LoginCallback {
 }
 
 impl LoginCallback {
-    /// Opens the page at this port, 0 for any free one. `tell` gets the address that the person must open; `limit` is
+    /// Opens the page at this port, 0 for any free one. `show_address` gets the address that the person must open; `limit` is
     /// the longest wait.
-    pub async fn open(port: u16, limit: Duration, tell: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
+    pub async fn open(
+        port: u16,
+        limit: Duration,
+        show_address: impl Fn(&str) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let back = format!("http://127.0.0.1:{}{PATH}", listener.local_addr()?.port());
-        Ok(Self { listener, back, limit, tell: Box::new(tell) })
+        Ok(Self { listener, back, limit, show_address: Box::new(show_address) })
     }
 
     async fn wait(&self, state: &str) -> Result<String, String> {
@@ -86,7 +90,7 @@ impl LogIn for LoginCallback {
 
     fn visit<'a>(&'a self, address: &'a str, state: &'a str) -> VisitFuture<'a> {
         Box::pin(async move {
-            (self.tell)(address);
+            (self.show_address)(address);
             let late = |_| format!("nobody came back within {} minutes", self.limit.as_secs().div_ceil(60));
             tokio::time::timeout(self.limit, self.wait(state)).await.map_err(late)?
         })

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use obelus_runtime::Secret;
+use obelus_runtime::text::hex;
 use reqwest::Url;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -114,6 +115,5 @@ impl StoredToken {
 /// The file for an agent and the address of a server.
 pub(super) fn file_of(folder: &Path, agent: &str, server: &Url) -> PathBuf {
     let digest = Sha256::digest(format!("{agent}\n{server}"));
-    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    folder.join("tokens").join(format!("{name}.json"))
+    folder.join("tokens").join(format!("{}.json", hex(&digest[..16])))
 }

@@ -134,12 +134,13 @@ impl Collected {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use obelus_runtime::text::plain_text;
     use serde_json::{Value, json};
 
     fn collected(events: &[Value]) -> Result<Answer, ModelFailure> {
         let mut all = Collected::new(Dialect::Json, true);
         for event in events {
-            all.event(&event.as_str().map_or_else(|| event.to_string(), str::to_owned), &Parts::without_listener())?;
+            all.event(&plain_text(event), &Parts::without_listener())?;
         }
         all.into_answer()
     }

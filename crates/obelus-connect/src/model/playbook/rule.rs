@@ -4,6 +4,7 @@ use obelus_kernel::CallFields as _;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{Answer, CallStatus, Prompt, Solution};
+use obelus_runtime::text::plain_text;
 use regex::Regex;
 use serde_json::Value;
 
@@ -93,7 +94,7 @@ impl RuleReply {
     ) -> Result<Answer, String> {
         let text = |node: &TemplateNode| {
             let value = templates.render(node, &view.shown(), ValuePosition::Verbatim).map_err(in_words)?;
-            Ok::<_, String>(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            Ok::<_, String>(plain_text(&value))
         };
         match self {
             RuleReply::Solution(draft) => {

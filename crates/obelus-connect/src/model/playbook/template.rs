@@ -269,16 +269,11 @@ fn missing_value(source: &str, data: &TemplateValue) -> Option<String> {
                 }
             }
             let (upper, rest) = path.split_at(end);
-            match value.is_undefined() {
-                true if !rest.is_empty() => {
-                    return Some(format!(
-                        "there is no `{upper}`; if it may be missing: `({upper}|default({{}})){rest}`"
-                    ));
-                }
-                true if found.get(2).is_none() => {
-                    return Some(format!("there is no `{upper}`; if it may be missing: `{upper}|default(none)`"));
-                }
-                _ => {}
+            if value.is_undefined() && !rest.is_empty() {
+                return Some(format!("there is no `{upper}`; if it may be missing: `({upper}|default({{}})){rest}`"));
+            }
+            if value.is_undefined() && found.get(2).is_none() {
+                return Some(format!("there is no `{upper}`; if it may be missing: `{upper}|default(none)`"));
             }
         }
     }

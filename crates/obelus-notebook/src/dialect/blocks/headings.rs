@@ -107,10 +107,8 @@ pub(super) fn looks_like_heading(line: &str) -> bool {
 /// The rest of a line after a list mark: `- `, `* `, `1. ` or `1) `.
 fn after_list_mark(line: &str) -> &str {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let marked = match number.len() < line.len() {
-        true => number.strip_prefix(['.', ')']),
-        false => line.strip_prefix(['-', '*', '+']),
-    };
+    let marked =
+        if number.len() < line.len() { number.strip_prefix(['.', ')']) } else { line.strip_prefix(['-', '*', '+']) };
     match marked {
         Some(rest) if rest.starts_with(is_space) => rest.trim_start_matches(is_space),
         _ => line,

@@ -111,7 +111,7 @@ fn check_beside(name: &str, value: &Value) -> Result<(), String> {
     let (fits, is) = match name {
         "requires_confirmation" | "confirmed" => (value.is_boolean(), "true or false"),
         "http_method" => {
-            let is_known = |said: &str| ["GET", "POST"].iter().any(|known| said.eq_ignore_ascii_case(known));
+            let is_known = |written: &str| ["GET", "POST"].iter().any(|known| written.eq_ignore_ascii_case(known));
             (value.as_str().is_some_and(is_known), "GET or POST")
         }
         "confirmation_decision" => (matches!(value.as_str(), Some("approve" | "deny")), "`approve` or `deny`"),
@@ -120,9 +120,10 @@ fn check_beside(name: &str, value: &Value) -> Result<(), String> {
         _ if METAS.contains(&name) => (value.is_string(), "a string"),
         _ => return Err(unknown(name)),
     };
-    match fits || value.is_null() {
-        true => Ok(()),
-        false => Err(format!("`{name}` is {is}, not {}", visible(&short(&value.to_string())))),
+    if fits || value.is_null() {
+        Ok(())
+    } else {
+        Err(format!("`{name}` is {is}, not {}", visible(&short(&value.to_string()))))
     }
 }
 

@@ -25,8 +25,8 @@ pub(super) struct JsonReader {
     words: String,
     /// The current escape in the words.
     escape: String,
-    said: bool,
-    called: bool,
+    has_say: bool,
+    has_calls: bool,
 }
 
 /// The position of the reader in the answer.
@@ -151,8 +151,8 @@ impl JsonReader {
     fn begin_value(&mut self, byte: u8) -> Position {
         match (self.key.as_slice(), byte) {
             // Of two members with the same name the second is used, but the first was already passed on.
-            (b"say", _) if std::mem::replace(&mut self.said, true) => Position::Done,
-            (b"calls", _) if std::mem::replace(&mut self.called, true) => Position::Done,
+            (b"say", _) if std::mem::replace(&mut self.has_say, true) => Position::Done,
+            (b"calls", _) if std::mem::replace(&mut self.has_calls, true) => Position::Done,
             (b"say", b'"') => Position::Say,
             (b"calls", b'[') => Position::Calls,
             _ => {

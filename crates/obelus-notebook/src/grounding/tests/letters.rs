@@ -101,7 +101,11 @@ fn an_instance_is_grounded_only_in_its_own_input() {
     for (instance, expected) in [(Some("one"), true), (Some("two"), false), (None, false)] {
         let grounding = Grounding { instance, ..memory.grounding() };
         let value = json!("one@example.test");
-        assert_eq!(grounding.look_at(memory.callee(), "p", &value, &[], &mut Vec::new()), expected, "{instance:?}");
+        assert_eq!(
+            grounding.collect_evidence(memory.callee(), "p", &value, &[], &mut Vec::new()),
+            expected,
+            "{instance:?}"
+        );
     }
 }
 
@@ -274,7 +278,7 @@ fn a_number_of_one_record_type_does_not_ground_another_type() {
     let is_found = |text: &str, params: Value, place: &str| {
         let memory = records(text);
         let callee = Callee { tool: memory.tool("t"), params: &params };
-        memory.grounding().look_at(callee, place, &params[place], &[], &mut Vec::new())
+        memory.grounding().collect_evidence(callee, place, &params[place], &[], &mut Vec::new())
     };
     for (text, kind, expected) in [
         ("сделка 41", json!("deal"), true),
@@ -324,7 +328,7 @@ fn created(effect: &str, parts: Option<Value>, base: usize) -> Memory {
 #[test]
 fn ids_issued_to_creations_of_this_session_are_found() {
     let is_found = |memory: &Memory, param: &str, value: Value| {
-        memory.grounding().look_at(memory.callee(), param, &value, &[], &mut Vec::new())
+        memory.grounding().collect_evidence(memory.callee(), param, &value, &[], &mut Vec::new())
     };
     let parts = || Some(json!({"deal.id": ["trusted:add"]}));
     let memory = created("create", parts(), 2);
@@ -343,7 +347,7 @@ fn lists_and_objects_are_grounded_if_all_their_values_are() {
     let memory = Memory::words("напиши a@example.test и b@example.test, 5 раз");
     let standing = |value: Value| {
         let mut found = Vec::new();
-        memory.grounding().look_at(memory.callee(), "p", &value, &[], &mut found).then_some(found.len())
+        memory.grounding().collect_evidence(memory.callee(), "p", &value, &[], &mut found).then_some(found.len())
     };
     assert_eq!(standing(json!(["a@example.test", "b@example.test"])), Some(2));
     assert_eq!(standing(json!({"x": "a@example.test", "y": [5, null, ""]})), Some(2));

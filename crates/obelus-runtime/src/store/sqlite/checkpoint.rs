@@ -25,8 +25,8 @@ pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, state, row.get::<_, i64>(3)?))
         })
         .optional()?;
-    let Some((seq, FORM, state, kept)) = row else { return Ok(None) };
-    let state = String::from_utf8(state).ok().filter(|state| sum_of(session, seq, state) == kept);
+    let Some((seq, FORM, state, stored_sum)) = row else { return Ok(None) };
+    let state = String::from_utf8(state).ok().filter(|state| sum_of(session, seq, state) == stored_sum);
     // A checkpoint must not be newer than the records, nor hide that some before it are missing.
     if state.is_some() {
         if index.last(connection, session)? < seq {
@@ -100,7 +100,7 @@ pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<
         let (id, session): (String, i64) = (row.get(0)?, row.get(1)?);
         let last = index.last(connection, session)?;
         let questions = match (row.get(2)?, row.get::<_, Option<String>>(3)?, row.get::<_, Option<i64>>(4)?) {
-            (Some(seq), Some(text), Some(kept)) if seq == last && sum_of(session, seq, &text) == kept => {
+            (Some(seq), Some(text), Some(stored_sum)) if seq == last && sum_of(session, seq, &text) == stored_sum => {
                 RestText::parse(&text).map(|rest| rest.questions)
             }
             // A session without records has no questions.
@@ -125,8 +125,8 @@ pub(super) fn summary(
         .prepare_cached("SELECT seq, questions, sum FROM inbox WHERE session = ?1")?
         .query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?)))
         .optional()?;
-    let Some((seq, text, kept)) = row else { return Ok(None) };
-    let is_current = index.last(connection, session)? == seq && sum_of(session, seq, &text) == kept;
+    let Some((seq, text, stored_sum)) = row else { return Ok(None) };
+    let is_current = index.last(connection, session)? == seq && sum_of(session, seq, &text) == stored_sum;
     Ok(RestText::parse(&text).filter(|_| is_current).and_then(|rest| rest.summary))
 }
 

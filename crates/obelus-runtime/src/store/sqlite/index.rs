@@ -41,9 +41,9 @@ impl RegisterExtent {
     /// None if it is damaged.
     fn read(connection: &Connection) -> Result<Option<Self>, StoreError> {
         let mut select = connection.prepare_cached("SELECT upto, removals, sum FROM registered")?;
-        let (covered, kept) = select
+        let (covered, stored_sum) = select
             .query_row([], |row| Ok((Self { upto: row.get(0)?, removals: row.get(1)? }, row.get::<_, i64>(2)?)))?;
-        Ok(Some(covered).filter(|covered| covered.sum() == kept))
+        Ok(Some(covered).filter(|covered| covered.sum() == stored_sum))
     }
 
     fn write(self, connection: &Connection) -> Result<(), StoreError> {
@@ -228,7 +228,7 @@ pub(super) fn registered_of(connection: &Connection, session: i64) -> Result<i64
         .optional()?;
     match row {
         None => Ok(0),
-        Some((records, kept)) if kept == checksum::with_numbers(0, &[session, records]) => Ok(records),
+        Some((records, stored_sum)) if stored_sum == checksum::with_numbers(0, &[session, records]) => Ok(records),
         Some(_) => Err(StoreError::DamagedIndex),
     }
 }

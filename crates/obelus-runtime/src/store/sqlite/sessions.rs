@@ -54,8 +54,8 @@ fn read(connection: &Connection, number: i64) -> Result<Option<(String, String)>
             Ok((text(row, 0)?, row.get::<_, i64>(1)?, text(row, 2)?, row.get::<_, i64>(3)?, row.get::<_, i64>(4)?))
         })
         .optional()?;
-    let Some((Some(id), created, Some(genesis), of_name, kept)) = row else { return Ok(None) };
-    let is_sound = of_name == name_sum(&id) && kept == row_sum(number, &id, created, &genesis);
+    let Some((Some(id), created, Some(genesis), of_name, stored_sum)) = row else { return Ok(None) };
+    let is_sound = of_name == name_sum(&id) && stored_sum == row_sum(number, &id, created, &genesis);
     Ok(is_sound.then_some((id, genesis)))
 }
 

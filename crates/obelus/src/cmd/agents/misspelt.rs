@@ -72,9 +72,9 @@ fn calls_of(document: &Value) -> Vec<(String, &Value)> {
 
 /// The misspelt names among these, each with a text.
 fn misspelt<'a>(names: impl Iterator<Item = &'a String>) -> Vec<(&'a str, String)> {
-    let told = |name: &'a String| {
+    let note = |name: &'a String| {
         let near = Tool::meant_meta(name)?;
         Some((name.as_str(), format!("`{name}`: there is no such meta-property; did you mean `{near}`?")))
     };
-    names.filter_map(told).collect()
+    names.filter_map(note).collect()
 }

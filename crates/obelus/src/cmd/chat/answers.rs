@@ -78,10 +78,10 @@ fn planned(session: &Session, titles: &Titles, phrases: &Words) -> Vec<StyledLin
 
 /// `/plan` of a session whose events were not followed: its calls with their statuses.
 pub(crate) fn plan(session: &Session, titles: &Titles, phrases: &Words) -> Vec<StyledLine> {
-    let look = StepContext { phrases, titles, mode: session.settings().mode };
+    let context = StepContext { phrases, titles, mode: session.settings().mode };
     let mut steps = TurnSteps::default();
-    steps.see(&StepView::all(session, Language::named(Some(phrases.code))), &look);
-    match steps.all(&look) {
+    steps.see(&StepView::all(session, Language::named(Some(phrases.code))), &context);
+    match steps.all(&context) {
         none if none.is_empty() => planned(session, titles, phrases),
         lines => lines,
     }

@@ -23,8 +23,8 @@ pub(crate) async fn converse(
     if let ChatWorkResult::Left = talk.work(ChatWork::Resume).await? {
         return Ok(Exit::Interrupted);
     }
-    let mut told = Vec::new();
-    tell_questions(&mut talk, &mut told).await?;
+    let mut shown = Vec::new();
+    show_questions(&mut talk, &mut shown).await?;
     loop {
         let (mut listener, interrupted, terminated) = talk.apart();
         let line = tokio::select! {
@@ -32,7 +32,7 @@ pub(crate) async fn converse(
             Some(line) = async { first.take() } => Some(Ok(line)),
             line = lines.recv() => line,
             news = listener.news() => {
-                if let ChatWorkResult::Left = take_in(&mut talk, news, &mut told).await? {
+                if let ChatWorkResult::Left = take_in(&mut talk, news, &mut shown).await? {
                     return Ok(Exit::Interrupted);
                 }
                 continue;
@@ -62,17 +62,17 @@ pub(crate) async fn converse(
             }
         };
         match worked {
-            ChatWorkResult::Rested => tell_questions(&mut talk, &mut told).await?,
+            ChatWorkResult::Rested => show_questions(&mut talk, &mut shown).await?,
             ChatWorkResult::Refused(words) => talk.screen.lock().complain(&words),
             ChatWorkResult::Left => return Ok(Exit::Interrupted),
         }
     }
-    finish(&mut talk, &mut told).await?;
+    finish(&mut talk, &mut shown).await?;
     talk.exit().await
 }
 
 /// Waits for detached work, and shows the questions of its calls.
-async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
+async fn finish(talk: &mut Talk, shown: &mut Vec<QuestionId>) -> Result<()> {
     let handle = talk.handle.clone();
     if handle.inspect(|session| session.paused().is_some()).await? {
         return Ok(());
@@ -82,18 +82,18 @@ async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
         let (mut listener, ..) = talk.apart();
         tokio::select! {
             _ = &mut finished => break,
-            news = listener.news() => drop(take_in(talk, news, told).await?),
+            news = listener.news() => drop(take_in(talk, news, shown).await?),
         }
     }
     if let Some(reply) = talk.catch_up() {
         talk.rested(&reply);
-        tell_questions(talk, told).await?;
+        show_questions(talk, shown).await?;
     }
     Ok(())
 }
 
 /// Shows what happened while no line was typed.
-async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Result<ChatWorkResult> {
+async fn take_in(talk: &mut Talk, news: News, shown: &mut Vec<QuestionId>) -> Result<ChatWorkResult> {
     let worked = match news {
         News::Rested(reply) => {
             talk.rested(&reply);
@@ -101,7 +101,7 @@ async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Res
         }
         News::Event(event) => talk.work(ChatWork::Watch(event)).await?,
     };
-    tell_questions(talk, told).await?;
+    show_questions(talk, shown).await?;
     Ok(worked)
 }
 
@@ -121,18 +121,18 @@ fn needs_terminal(talk: &Talk, command: &str) -> String {
 }
 
 /// Shows each open question once, and where it can be answered.
-pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
+pub(super) async fn show_questions(talk: &mut Talk, shown: &mut Vec<QuestionId>) -> Result<()> {
     if !talk.open().await?.is_empty() {
         talk.settle().await?;
     }
     let ask = &talk.phrases.ask;
     let open = talk.open().await?;
-    if !open.is_empty() && open.iter().all(|asked| told.contains(&asked.id)) {
+    if !open.is_empty() && open.iter().all(|asked| shown.contains(&asked.id)) {
         let count = talk.phrases.count(talk.phrases.counts.questions, open.len() as u64);
         talk.screen.lock().note(&fill(talk.phrases.chat.waits, &[&count]));
     }
     for asked in open {
-        if told.contains(&asked.id) {
+        if shown.contains(&asked.id) {
             continue;
         }
         let mut lines = question::lines(&talk.view(&asked).await?, false);
@@ -140,7 +140,7 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
             lines.push(StyledLine::of(PLAIN, "  ").own(DIM, where_to_answer(&asked, talk.session.as_deref(), ask)));
         }
         talk.screen.lock().write(OutputKind::Question, &lines);
-        told.push(asked.id);
+        shown.push(asked.id);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! JSON as an outline for people: names, values and lists without brackets.
 
+use obelus_runtime::text::clip;
 use serde_json::Value;
 
 use super::text::{PLAIN, StyledLine};
@@ -65,8 +66,7 @@ fn is_short(value: &Value) -> bool {
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "\"\"".to_owned(),
-        Value::String(text) if text.chars().count() > LONGEST => text.chars().take(LONGEST).collect::<String>() + "…",
-        Value::String(text) => text.clone(),
+        Value::String(text) => clip(text, LONGEST),
         Value::Null => "–".to_owned(),
         other => other.to_string(),
     }

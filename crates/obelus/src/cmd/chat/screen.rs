@@ -126,8 +126,8 @@ impl Screen {
             // The answer is complete, and its calls are running.
             self.writing.clear();
         }
-        let look = StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode };
-        self.steps.see(steps, &look);
+        let context = StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode };
+        self.steps.see(steps, &context);
         if self.is_terminal {
             self.draw();
         } else {
@@ -161,7 +161,7 @@ impl Screen {
             EventBody::CallEnded { id, outcome: Outcome::Value(value) } => {
                 if let Some(place) = id.place() {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
-                    let value = &self.titles.pages().told(value);
+                    let value = &self.titles.pages().with_full_address(value);
                     if let Some(words) = result_in_words(value, reads, self.phrases.language) {
                         self.steps.brought(place, words);
                     }
@@ -282,16 +282,16 @@ impl Screen {
 
     /// All steps of the turn.
     pub(crate) fn plan(&self) -> Vec<StyledLine> {
-        self.steps.all(&self.look())
+        self.steps.all(&self.context())
     }
 
-    fn look(&self) -> StepContext<'_> {
+    fn context(&self) -> StepContext<'_> {
         StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode }
     }
 
     fn due(&mut self, all: bool) -> Vec<StyledLine> {
-        let look = StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode };
-        self.steps.write(all, &look)
+        let context = StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode };
+        self.steps.write(all, &context)
     }
 
     /// Prints the agent's text.
@@ -348,7 +348,7 @@ impl Screen {
         }
         let (columns, rows) = size();
         let spinner = SPINNER[self.frame % SPINNER.len()];
-        let mut lines = self.steps.live(&self.look(), spinner);
+        let mut lines = self.steps.live(&self.context(), spinner);
         if self.stopping {
             lines.push(StyledLine::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.chat.stopping));
         } else if self.thinking && !self.writing.trim().is_empty() {

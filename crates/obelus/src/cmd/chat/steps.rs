@@ -69,14 +69,14 @@ impl TurnSteps {
     }
 
     /// Updates the statuses of the calls.
-    pub(crate) fn see(&mut self, steps: &[StepView], look: &StepContext<'_>) {
+    pub(crate) fn see(&mut self, steps: &[StepView], context: &StepContext<'_>) {
         for step in steps {
             let report = &step.report;
             if self.asked.is_joined(report) {
                 continue;
             }
             let known = self.shown.get(&report.place);
-            let line = StepLine::of(step, look.titles, look.mode, look.phrases.language);
+            let line = StepLine::of(step, context.titles, context.mode, context.phrases.language);
             self.quiet.remove(&report.place);
             if line.is_quiet && known.is_none() && !needs_a_word(report.status) {
                 if report.status == CallStatus::Running {
@@ -113,7 +113,7 @@ impl TurnSteps {
 
     /// The lines of steps whose status changed since they were last printed; marks them as printed. Without `all`, only
     /// steps in a final status.
-    pub(crate) fn write(&mut self, all: bool, look: &StepContext<'_>) -> Vec<StyledLine> {
+    pub(crate) fn write(&mut self, all: bool, context: &StepContext<'_>) -> Vec<StyledLine> {
         let is_due = |step: &StepState| step.written != Some(step.status) && (all || is_final(step.status));
         let mut lines = Vec::new();
         let mut written = Vec::new();
@@ -123,7 +123,7 @@ impl TurnSteps {
                 && row.of.iter().any(|(_, step)| is_due(step))
             {
                 written.extend(row.of.iter().map(|(place, _)| *place));
-                lines.extend(self.lines(&row, look, None));
+                lines.extend(self.lines(&row, context, None));
             }
         }
         for place in written {
@@ -135,17 +135,17 @@ impl TurnSteps {
     }
 
     /// The steps that are not printed yet, one line each.
-    pub(crate) fn live(&self, look: &StepContext<'_>, spinner: &str) -> Vec<StyledLine> {
+    pub(crate) fn live(&self, context: &StepContext<'_>, spinner: &str) -> Vec<StyledLine> {
         let is_live = |row: &StepRow<'_>| row.of.iter().any(|(_, step)| step.written != Some(step.status));
         let rows = self.rows();
-        let told = rows.iter().filter(|row| is_live(row)).flat_map(|row| self.lines(row, look, Some(spinner)));
+        let lines = rows.iter().filter(|row| is_live(row)).flat_map(|row| self.lines(row, context, Some(spinner)));
         let quiet = self.quiet.values().map(|title| StyledLine::of(DIM, format!("   {spinner} ")).shown(DIM, title));
-        told.chain(quiet).collect()
+        lines.chain(quiet).collect()
     }
 
     /// All steps of the turn.
-    pub(crate) fn all(&self, look: &StepContext<'_>) -> Vec<StyledLine> {
-        self.rows().iter().flat_map(|row| self.lines(row, look, None)).collect()
+    pub(crate) fn all(&self, context: &StepContext<'_>) -> Vec<StyledLine> {
+        self.rows().iter().flat_map(|row| self.lines(row, context, None)).collect()
     }
 
     /// The steps in order; those of one template form one row.
@@ -165,26 +165,27 @@ impl TurnSteps {
         rows
     }
 
-    fn lines(&self, row: &StepRow<'_>, look: &StepContext<'_>, spinner: Option<&str>) -> Vec<StyledLine> {
+    fn lines(&self, row: &StepRow<'_>, context: &StepContext<'_>, spinner: Option<&str>) -> Vec<StyledLine> {
         let (_, step) = row.of[0];
-        let told = self.told(row.first, step);
+        let shown = self.with_result(row.first, step);
         if row.of.len() > 1 {
-            return self.over_instances(row, look, spinner);
+            return self.over_instances(row, context, spinner);
         }
-        let line = head(step.number, &told, spinner).hanging(5);
-        vec![line.joined(styled(told.words()))]
+        let line = head(step.number, &shown, spinner).hanging(5);
+        vec![line.joined(styled(shown.words()))]
     }
 
     /// One line for a step of many instances, and one for each instance that did not succeed.
-    fn over_instances(&self, row: &StepRow<'_>, look: &StepContext<'_>, spinner: Option<&str>) -> Vec<StyledLine> {
+    fn over_instances(&self, row: &StepRow<'_>, context: &StepContext<'_>, spinner: Option<&str>) -> Vec<StyledLine> {
         let (_, step) = row.of[0];
         let status = the_least(row.of.iter().map(|(_, step)| step.status));
         let done = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
-        let count = fill(look.phrases.chat.of_so_many, &[&done.to_string(), &row.of.len().to_string()]);
+        let count = fill(context.phrases.chat.of_so_many, &[&done.to_string(), &row.of.len().to_string()]);
         // All instances with this status have the same text.
         let with_status = row.of.iter().find(|(_, step)| step.status == status).map_or(step, |(_, step)| step);
         let said = with_status.line.outcome.as_deref().unwrap_or_default();
-        let line = head(step.number, &with_status.line, spinner).shown(PLAIN, &look.titles.tool(&step.tool)).hanging(5);
+        let line =
+            head(step.number, &with_status.line, spinner).shown(PLAIN, &context.titles.tool(&step.tool)).hanging(5);
         let line = line.own(DIM, format!(" × {}", row.of.len())).own(PLAIN, ": ");
         let tone = style(with_status.line.outcome_tone());
         let mut lines = vec![match status {
@@ -195,20 +196,20 @@ impl TurnSteps {
         }];
         let is_amiss = |status| matches!(status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied);
         for (place, step) in row.of.iter().filter(|(_, step)| is_amiss(step.status)) {
-            let mut told = self.told(*place, step);
-            told.headline = told.comment.take().or_else(|| step.instance.clone()).unwrap_or_default();
-            lines.push(StyledLine::of(PLAIN, "     ").joined(styled(told.line())).hanging(7));
+            let mut shown = self.with_result(*place, step);
+            shown.headline = shown.comment.take().or_else(|| step.instance.clone()).unwrap_or_default();
+            lines.push(StyledLine::of(PLAIN, "     ").joined(styled(shown.line())).hanging(7));
         }
         lines
     }
 
     /// A step with its result as text, if there is one.
-    fn told(&self, place: StepPlace, step: &StepState) -> StepLine {
-        let mut told = step.line.clone();
+    fn with_result(&self, place: StepPlace, step: &StepState) -> StepLine {
+        let mut line = step.line.clone();
         if let Some(result) = self.results.get(&place).filter(|_| step.status == CallStatus::Done) {
-            told.outcome = Some(result.clone());
+            line.outcome = Some(result.clone());
         }
-        told
+        line
     }
 }
 

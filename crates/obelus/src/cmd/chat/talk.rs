@@ -20,7 +20,7 @@ use super::commands::ChatCommand;
 use super::cost;
 use super::screen::{OutputKind, Screen, SharedScreen, Surface};
 use super::text::{PLAIN, StyledLine, paragraphs};
-use super::work::{ChatWork, ChatWorkResult, do_work, tell};
+use super::work::{ChatWork, ChatWorkResult, do_work, send_inputs};
 use super::{answers, question};
 use crate::cmd::people::{by_in_words, with_store};
 use crate::language::{Words, fill};
@@ -93,9 +93,9 @@ impl Talk {
     ) -> Result<Self> {
         let code = phrases.code;
         let pages = handle.pictures();
-        let look = handle
+        let read = handle
             .inspect(move |session| (Titles::of(session.context(), code).with_pages(pages), session.settings().mode));
-        let (titles, mode) = look.await?;
+        let (titles, mode) = read.await?;
         Ok(Self {
             events: handle.subscribe(None),
             handle,
@@ -162,11 +162,11 @@ impl Talk {
         let code = self.phrases.code;
         let decided = if let ChatWork::Decide { question, .. } = &work { Some(question.clone()) } else { None };
         let pages = self.handle.pictures();
-        let look = self.handle.inspect(move |session| {
+        let read = self.handle.inspect(move |session| {
             let about = decided.and_then(|id| session.question(&id)).map(|question| question.about);
             (Titles::of(session.context(), code).with_pages(pages), about)
         });
-        let (titles, about) = look.await?;
+        let (titles, about) = read.await?;
         self.screen.lock().begin(titles, matches!(work, ChatWork::Say(_)));
         let mut rested = None;
         if let ChatWork::Watch(first) = &work {
@@ -204,13 +204,13 @@ impl Talk {
         let rested = self.catch_up().or(rested);
         let worked = self.worked(worked, about, rested.as_deref())?;
         if matches!(worked, ChatWorkResult::Rested) && rested.is_none() {
-            self.tell_paused().await?;
+            self.report_paused().await?;
         }
         Ok(worked)
     }
 
     /// Says that the turn was paused from elsewhere. A command says it at its end.
-    async fn tell_paused(&self) -> Result<()> {
+    async fn report_paused(&self) -> Result<()> {
         let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
         if let (Some(by), Some(session), true) = (paused, &self.session, self.surface != Surface::Stderr) {
             let named = with_store(session, self.store.as_deref());
@@ -262,7 +262,7 @@ impl Talk {
 
     /// Changes the mode, and prints its meaning.
     pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<ChatWorkResult> {
-        let worked = self.work(ChatWork::Tell(Input::Mode { mode })).await?;
+        let worked = self.work(ChatWork::Send(Input::Mode { mode })).await?;
         let lines = self.mode_lines().await?;
         self.screen.lock().write(OutputKind::Note, &lines);
         Ok(worked)
@@ -360,8 +360,8 @@ impl Talk {
     /// A question for people.
     pub(crate) async fn view(&self, question: &Question) -> Result<QuestionView> {
         let (question, pages, language) = (question.clone(), self.handle.pictures(), self.phrases.language);
-        let look = self.handle.inspect(move |session| QuestionView::with_pages(session, &question, pages, language));
-        Ok(look.await?)
+        let read = self.handle.inspect(move |session| QuestionView::with_pages(session, &question, pages, language));
+        Ok(read.await?)
     }
 
     /// A question as an edit would change it, or why the edit is invalid.
@@ -372,8 +372,8 @@ impl Talk {
     ) -> Result<Result<QuestionView, String>> {
         let (id, params, pages) = (question.clone(), params.clone(), self.handle.pictures());
         let language = self.phrases.language;
-        let look = self.handle.inspect(move |session| QuestionView::edited(session, &id, &params, pages, language));
-        Ok(look.await?.map_err(|refused| refused_in_words(&refused, None, language)))
+        let read = self.handle.inspect(move |session| QuestionView::edited(session, &id, &params, pages, language));
+        Ok(read.await?.map_err(|refused| refused_in_words(&refused, None, language)))
     }
 
     /// The editable fields of a question's call.
@@ -396,7 +396,7 @@ impl Talk {
 
     /// The latest messages of both sides, for a person who comes back.
     pub(crate) async fn latest_words(&self) -> Result<Vec<StyledLine>> {
-        let look = self.handle.inspect(|session| {
+        let read = self.handle.inspect(|session| {
             let texts = session.context().messages().iter().filter_map(|message| match message {
                 Message::Text(text) if matches!(text.role, Role::User | Role::Assistant) => {
                     Some((text.role == Role::User, text.text.to_string()))
@@ -405,7 +405,7 @@ impl Talk {
             });
             texts.collect::<Vec<(bool, String)>>()
         });
-        let texts = look.await?;
+        let texts = read.await?;
         let from = texts.iter().rposition(|(is_user, _)| *is_user).unwrap_or(texts.len());
         let lines = |(is_user, text): &(bool, String)| paragraphs(DIM, text, if *is_user { "› " } else { "  " });
         Ok(texts[from..].iter().flat_map(lines).collect())
@@ -416,7 +416,7 @@ impl Talk {
         if matches!(work, ChatWork::Resume | ChatWork::Watch(_)) {
             return Ok(ChatWorkResult::Rested);
         }
-        match tell(&self.handle, work).await {
+        match send_inputs(&self.handle, work).await {
             Ok(()) => {
                 let named = with_store(session, self.store.as_deref());
                 self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), &named]));

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use obelus_kernel::session::Decision;
 
-use super::lines::tell_questions;
+use super::lines::show_questions;
 use super::screen::OutputKind;
 use super::talk::Talk;
 use super::text::{PLAIN, StyledLine};
@@ -14,7 +14,7 @@ use crate::output::{BOLD, DIM};
 /// One step of the tour.
 pub(crate) enum TourStep {
     /// A heading.
-    Tell(&'static str),
+    Explain(&'static str),
     /// A message of the user.
     Say(&'static str),
     /// Approve all open questions.
@@ -25,17 +25,17 @@ pub(crate) enum TourStep {
 
 /// Plays the moves in order.
 pub(super) async fn play(talk: &mut Talk, moves: &[TourStep]) -> Result<()> {
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for step in moves {
         let worked = match step {
-            TourStep::Tell(words) => {
+            TourStep::Explain(words) => {
                 talk.screen.lock().write(OutputKind::Note, &[StyledLine::of(DIM, *words)]);
                 continue;
             }
             TourStep::Say(words) => {
                 talk.screen.lock().write(OutputKind::Note, &[you(talk).own(PLAIN, *words)]);
                 let worked = talk.work(ChatWork::Say((*words).to_owned())).await?;
-                tell_questions(talk, &mut told).await?;
+                show_questions(talk, &mut shown).await?;
                 worked
             }
             TourStep::Yes => decide(talk, talk.phrases.running.yes, &Decision::Approve { only: None }).await?,

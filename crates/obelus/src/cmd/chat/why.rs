@@ -10,6 +10,7 @@ use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM, YELLOW};
 use obelus_runtime::people::Titles;
+use obelus_runtime::text::{clip, plain_text};
 
 /// The number of characters shown of a value.
 const MOST: usize = 160;
@@ -120,14 +121,7 @@ impl ProvenanceLines<'_> {
 
 /// A value on one line, shortened.
 fn cut(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    clip(&plain_text(value), MOST)
 }
 
 #[cfg(test)]

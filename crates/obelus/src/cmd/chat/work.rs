@@ -22,7 +22,7 @@ pub(crate) enum ChatWork {
         digest: String,
     },
     /// An input that need not begin a turn.
-    Tell(Input),
+    Send(Input),
     /// The consequences of an input from elsewhere.
     Watch(Arc<SessionEvent>),
 }
@@ -39,18 +39,18 @@ pub(crate) enum ChatWorkResult {
 
 /// Gives the session its inputs, and waits until it rests or is paused.
 pub(super) async fn do_work(handle: &SessionHandle, work: ChatWork) -> Result<(), Refused> {
-    tell(handle, work).await?;
+    send_inputs(handle, work).await?;
     rested_or_paused(handle).await.map(drop)
 }
 
 /// Gives the session its inputs.
-pub(super) async fn tell(handle: &SessionHandle, work: ChatWork) -> Result<(), Refused> {
+pub(super) async fn send_inputs(handle: &SessionHandle, work: ChatWork) -> Result<(), Refused> {
     match work {
         ChatWork::Resume | ChatWork::Watch(_) => Ok(()),
         ChatWork::Say(text) => handle.say(text).await,
         ChatWork::Decide { question, decision, digest } => {
             handle.answer_as_shown(question, &digest, decision, SentBy::TERMINAL).await
         }
-        ChatWork::Tell(input) => handle.tell(input).await,
+        ChatWork::Send(input) => handle.tell(input).await,
     }
 }

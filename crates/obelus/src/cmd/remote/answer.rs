@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, encoded};
 use serde_json::{Value, json};
 
-use super::{followed, rested, steps_that_read_it, tell_turn, text};
+use super::{followed, print_turn, rested, steps_that_read_it, text};
 use crate::cli::Verb;
 use crate::cmd::people::{only_calls, value_said};
 use crate::language::{fill, words_of};
@@ -110,7 +110,7 @@ async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> R
             }
             Ok(Exit::Done)
         }
-        turn => tell_turn(client, &turn, text(&turn, "text"), as_json).await,
+        turn => print_turn(client, &turn, text(&turn, "text"), as_json).await,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::output::{self, BOLD, DIM, Exit, visible};
 const MOST_ROWS: usize = 100_000;
 
 /// Prints an open question, and how to answer it.
-pub(super) fn tell_question(client: &Client, row: &Value) {
+pub(super) fn print_question(client: &Client, row: &Value) {
     output::answer(&visible(text(row, "text")));
     let answers = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str);
     // A consent is given by `approve --also`.
@@ -35,7 +35,7 @@ pub(super) fn tell_question(client: &Client, row: &Value) {
 }
 
 /// Prints the details of a question, the common ones first.
-fn tell_details(row: &Value) {
+fn print_details(row: &Value) {
     let view = &row["view"];
     let of_calls = view["calls"].as_array().into_iter().flatten().map(|call| &call["details"]);
     for detail in std::iter::once(&view["common_details"]).chain(of_calls).filter_map(Value::as_array).flatten() {
@@ -57,9 +57,9 @@ pub(super) async fn inbox(client: &Client, as_json: bool, with_details: bool) ->
         return Ok(Exit::Done);
     }
     for row in &rows {
-        tell_question(client, row);
+        print_question(client, row);
         if with_details {
-            tell_details(row);
+            print_details(row);
         }
         output::answer("");
     }
@@ -144,7 +144,7 @@ pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit
     if !as_json {
         return sessions::inspect::log(&SessionCopy::of(client, id).await?.store, id, false);
     }
-    let (mut after, mut told) = ("0".to_owned(), 0);
+    let (mut after, mut count) = ("0".to_owned(), 0);
     loop {
         let path = format!("/api/v1/sessions/{}/log?limit=1000&after={}", encoded(id), encoded(&after));
         let part = client.get(&path).await?;
@@ -152,9 +152,9 @@ pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit
         for row in records {
             output::json(&json!({"seq": row["record"], "at": row["at"], "input": row["input"]}));
         }
-        told += records.len();
+        count += records.len();
         let next = part["next"].to_string();
-        if part["next"].is_null() || next == after || told >= MOST_ROWS {
+        if part["next"].is_null() || next == after || count >= MOST_ROWS {
             return Ok(Exit::Done);
         }
         after = next;

@@ -10,7 +10,7 @@ use obelus_channel::client::{Client, ClientError, EventReader, encoded};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{exit_of_output, language, rested, steps_that_read_it, tell_step, text};
+use super::{exit_of_output, language, print_step, rested, steps_that_read_it, text};
 use crate::cli::{ChatArgs, ModeArg};
 use crate::cmd::people::value_said;
 use crate::language::{chosen, fill, wanted, words_of};
@@ -122,7 +122,7 @@ impl Remote<'_> {
                         output::answer(&visible(text(&event, "text")));
                         shown.push(text(&event, "text").to_owned());
                     }
-                    "call_began" | "call_ended" => tell_step(&event),
+                    "call_began" | "call_ended" => print_step(&event),
                     "rested" => break 'again,
                     "missed" => continue 'again,
                     _ => {}
@@ -133,7 +133,7 @@ impl Remote<'_> {
             }
         }
         let turn = rested(self.client, &self.session).await?;
-        tell_rest(&turn, &shown);
+        print_rest(&turn, &shown);
         Ok(turn)
     }
 
@@ -165,7 +165,7 @@ impl Remote<'_> {
         while let Some(id) = waiting.first().cloned() {
             let path = self.question_path(&id);
             let row = self.client.get(&path).await?;
-            super::inspect::tell_question(self.client, &row);
+            super::inspect::print_question(self.client, &row);
             if !self.is_terminal {
                 return Ok(Exit::Waiting);
             }
@@ -262,7 +262,7 @@ fn ids(rows: &Value, name: &str) -> Vec<String> {
 }
 
 /// The result of a turn, without the text that was already streamed.
-fn tell_rest(turn: &Value, said: &[String]) {
+fn print_rest(turn: &Value, said: &[String]) {
     let mut rest = text(turn, "text");
     for words in turn["said"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let is_shown = said.iter().any(|shown| shown == words);

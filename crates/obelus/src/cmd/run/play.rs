@@ -86,7 +86,7 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: ShowOptions) ->
     let (reply, is_interrupted) = match ended {
         Ok(Some(ended)) => ended,
         Ok(None) => {
-            let exit = tell_paused(&handle, false, &shown).await;
+            let exit = report_paused(&handle, false, &shown).await;
             host.close().await;
             return exit;
         }
@@ -103,7 +103,7 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: ShowOptions) ->
     let exit = exit.await?;
     // A turn that was paused may also rest: it ended, or asks something.
     if !shown.as_json && handle.inspect(|session| session.paused().is_some()).await? {
-        tell_paused(&handle, false, &shown).await?;
+        report_paused(&handle, false, &shown).await?;
     }
     host.close().await;
     Ok(if is_interrupted { Exit::Interrupted } else { exit })
@@ -114,11 +114,11 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: ShowOptions) ->
 async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Option<(Reply, bool)>> {
     let handle = watch.handle.clone();
     let begun = match begin {
-        Begin::With(input) if has_people => return attended(watch, vec![ChatWork::Tell(input)]).await,
+        Begin::With(input) if has_people => return attended(watch, vec![ChatWork::Send(input)]).await,
         Begin::GoingOn(then) if has_people => {
-            return attended(watch, [ChatWork::Resume].into_iter().chain(then.map(ChatWork::Tell)).collect()).await;
+            return attended(watch, [ChatWork::Resume].into_iter().chain(then.map(ChatWork::Send)).collect()).await;
         }
-        Begin::With(input) => watch.tell(input).await?,
+        Begin::With(input) => watch.send(input).await?,
         Begin::Resumed(input) => {
             handle.tell(input).await?;
             watch.until(handle.finished()).await?
@@ -126,16 +126,13 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Opti
         Begin::GoingOn(then) => {
             let rested = watch.until(rested_or_paused(&handle)).await?;
             match then {
-                Some(input) => watch.tell(input).await?,
+                Some(input) => watch.send(input).await?,
                 None => rested,
             }
         }
     };
     let Some(reply) = begun else {
-        return match is_paused(&handle).await? {
-            true => Ok(None),
-            false => bail!("{}", words_of(None).running.not_begun),
-        };
+        return if is_paused(&handle).await? { Ok(None) } else { bail!("{}", words_of(None).running.not_begun) };
     };
     if has_people && reply.ends == TurnEnd::Waiting {
         return attended(watch, Vec::new()).await;
@@ -147,16 +144,17 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<Opti
 /// The same with a person at the terminal, who sees the steps and answers there.
 async fn attended(watch: &mut Watch, work: Vec<ChatWork>) -> Result<Option<(Reply, bool)>> {
     let handle = watch.handle.clone();
-    let phrases = watch.look.phrases;
+    let phrases = watch.narrator.phrases;
     let is_interrupted = attend(&handle, watch.session.clone(), watch.shown.store.clone(), phrases, work).await?;
     if !is_interrupted && is_paused(&handle).await? {
         return Ok(None);
     }
     let is_asked = is_asked(&handle).await?;
-    let finished = match is_interrupted || is_asked {
+    let finished = if is_interrupted || is_asked {
         // Calls that wait for a person, or were left, are not waited for.
-        true => None,
-        false => watch.stoppable(handle.finished()).await.ok().flatten(),
+        None
+    } else {
+        watch.stoppable(handle.finished()).await.ok().flatten()
     };
     let Some(reply) = (match finished {
         Some(reply) => Some(reply),
@@ -168,17 +166,14 @@ async fn attended(watch: &mut Watch, work: Vec<ChatWork>) -> Result<Option<(Repl
 }
 
 /// Gives the session an input, and waits until the turn rests or is paused.
-async fn told(handle: &SessionHandle, input: Input) -> Result<Option<Reply>, Refused> {
+async fn send_and_wait(handle: &SessionHandle, input: Input) -> Result<Option<Reply>, Refused> {
     handle.tell(input).await?;
     rested_or_paused(handle).await
 }
 
 /// Waits until the turn rests, or until it is paused and nothing runs. A paused turn has no reply yet.
 pub(crate) async fn rested_or_paused(handle: &SessionHandle) -> Result<Option<Reply>, Refused> {
-    match handle.read_at_rest(Session::is_at_rest).await? {
-        true => handle.rested().await,
-        false => handle.finished().await,
-    }
+    if handle.read_at_rest(Session::is_at_rest).await? { handle.rested().await } else { handle.finished().await }
 }
 
 /// Whether somebody paused the session in the middle of its turn.
@@ -187,16 +182,18 @@ async fn is_paused(handle: &SessionHandle) -> Result<bool, Refused> {
 }
 
 /// Says who paused a session, how it goes on, and whether it took an input meanwhile.
-pub(crate) async fn tell_paused(handle: &SessionHandle, is_taken: bool, shown: &ShowOptions) -> Result<Exit> {
-    let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
-    let (by, phrases) = handle.inspect(look).await?;
+pub(crate) async fn report_paused(handle: &SessionHandle, is_taken: bool, shown: &ShowOptions) -> Result<Exit> {
+    let read = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
+    let (by, phrases) = handle.inspect(read).await?;
     let (by, id) = (by.unwrap_or_default(), visible(handle.id()));
     let by_whom = by_in_words(&by, phrases);
     let named = with_store(handle.id(), shown.store.as_deref());
-    output::note(&match is_taken {
-        true => fill(phrases.kept.noted, &[&by_whom, &named]),
-        false => fill(phrases.kept.paused_by, &[&id, &by_whom, &named]),
-    });
+    let note = if is_taken {
+        fill(phrases.kept.noted, &[&by_whom, &named])
+    } else {
+        fill(phrases.kept.paused_by, &[&id, &by_whom, &named])
+    };
+    output::note(&note);
     if shown.as_json {
         output::json(&json!({"paused": by, "taken": is_taken}));
     }
@@ -215,7 +212,7 @@ async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
 /// Shows the events of a session, and handles Ctrl-C and SIGTERM: the first one stops the turn and all running work;
 /// a second one ends the wait.
 struct Watch {
-    look: Narrator,
+    narrator: Narrator,
     begun: RunningCalls,
     handle: SessionHandle,
     events: Subscription,
@@ -238,10 +235,10 @@ impl Watch {
         };
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
-        let look = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
-        let look = look.with_pages(handle.pictures());
+        let narrator = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
+        let narrator = narrator.with_pages(handle.pictures());
         Ok(Self {
-            look,
+            narrator,
             begun: RunningCalls::default(),
             handle,
             events,
@@ -273,9 +270,9 @@ impl Watch {
     }
 
     /// Gives the session an input, and waits until the turn rests. A refusal is in the session's language.
-    async fn tell(&mut self, input: Input) -> Result<Option<Reply>> {
+    async fn send(&mut self, input: Input) -> Result<Option<Reply>> {
         let handle = self.handle.clone();
-        let accepted = self.until(told(&handle, input)).await;
+        let accepted = self.until(send_and_wait(&handle, input)).await;
         let refused = match accepted {
             Ok(reply) => return Ok(reply),
             Err(refused) => refused,
@@ -285,7 +282,7 @@ impl Watch {
             Some(id) => self.handle.inspect(move |session| session.question(&id).map(|asked| asked.about)).await?,
             None => None,
         };
-        let language = self.look.phrases.language;
+        let language = self.narrator.phrases.language;
         let words = refused_in_words(&refused, about, language);
         Err(Declined { code: refused.code.to_owned(), words, language }.into())
     }
@@ -296,7 +293,7 @@ impl Watch {
         {
             return;
         }
-        self.shown.event(event, &self.look, &mut self.begun, self.session.as_deref());
+        self.shown.event(event, &self.narrator, &mut self.begun, self.session.as_deref());
     }
 
     /// Waits for something that is shown elsewhere.

@@ -31,24 +31,27 @@ impl ShowOptions {
     }
 
     /// Shows an event. `elsewhere` is the session, if it can be answered elsewhere but not here.
-    pub(super) fn event(&self, event: &EventBody, look: &Narrator, begun: &mut RunningCalls, elsewhere: Option<&str>) {
+    pub(super) fn event(
+        &self,
+        event: &EventBody,
+        narrator: &Narrator,
+        begun: &mut RunningCalls,
+        elsewhere: Option<&str>,
+    ) {
         match (self.as_json, event) {
             // Programs that read the output must also learn that edits were refused.
-            (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
+            (_, EventBody::Files { news }) => output::note(&file_news(news, narrator.phrases)),
             (true, _) => {}
             (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. } | EventBody::Delegated { .. }) => {
-                begun.line(event, look).iter().for_each(|line| output::note(line));
+                begun.line(event, narrator).iter().for_each(|line| output::note(line));
             }
-            (false, event) => show(event, look, elsewhere, self.store.as_deref()),
+            (false, event) => show(event, narrator, elsewhere, self.store.as_deref()),
         }
     }
 
     /// Shows the result. A stored session can be answered by other commands.
     pub(super) fn end(&self, session: &Session, reply: &Reply, kept_as: Option<&str>) {
-        match self.as_json {
-            true => output::json(&document(session, reply)),
-            false => report(session, reply, self, kept_as),
-        }
+        if self.as_json { output::json(&document(session, reply)) } else { report(session, reply, self, kept_as) }
     }
 
     /// The exit code. `approved` is the question whose calls the command let run.
@@ -79,8 +82,8 @@ fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
 }
 
 /// Shows an event to a person.
-fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>, store: Option<&Path>) {
-    let words = &look.phrases.running;
+fn show(event: &EventBody, narrator: &Narrator, elsewhere: Option<&str>, store: Option<&Path>) {
+    let words = &narrator.phrases.running;
     match event {
         EventBody::AgentSaid { text } => output::note(&visible(text)),
         EventBody::ModelAsked { .. } => output::note(&format!("{DIM}{}{DIM:#}", words.asking)),
@@ -92,8 +95,8 @@ fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>, store: Opti
             let id = visible(&question.id.to_string());
             match elsewhere.filter(|_| question.asked_by().is_some()) {
                 Some(session) => {
-                    let view = QuestionView::by_titles(question, &look.titles, look.phrases.language);
-                    output::note(&look.question(&view, false));
+                    let view = QuestionView::by_titles(question, &narrator.titles, narrator.phrases.language);
+                    output::note(&narrator.question(&view, false));
                     let id = InboxId::new(session, &question.id).to_string();
                     output::note(&fill(words.call_waits, &[&with_store(&id, store)]));
                 }
@@ -134,12 +137,12 @@ fn document(session: &Session, reply: &Reply) -> Value {
 }
 
 fn report(session: &Session, reply: &Reply, shown: &ShowOptions, kept_as: Option<&str>) {
-    let look = Narrator::of(session);
-    let language = look.phrases.language;
+    let narrator = Narrator::of(session);
+    let language = narrator.phrases.language;
     // A person at the terminal has already seen steps, text and questions.
     let is_seen = shown.has_people();
     if shown.is_plan {
-        let line = |call: &CallOutcome<'_>| call.line(&look.titles, session, language);
+        let line = |call: &CallOutcome<'_>| call.line(&narrator.titles, session, language);
         let lines: Vec<String> = outcomes(session, reply).iter().map(line).collect();
         if !lines.is_empty() {
             output::answer(&lines.join("\n"));
@@ -156,22 +159,22 @@ fn report(session: &Session, reply: &Reply, shown: &ShowOptions, kept_as: Option
         other => output::answer(&visible(&format!("{other:#}"))),
     }
     if session.settings().mode == Mode::Shadow && !reply.calls.is_empty() {
-        output::note(look.phrases.running.in_shadow);
+        output::note(narrator.phrases.running.in_shadow);
     }
-    let why = why_it_ended(reply, Some(&look.titles), language);
+    let why = why_it_ended(reply, Some(&narrator.titles), language);
     if !why.is_empty() {
         output::note(&visible(&why));
     }
     let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
     if !open.is_empty() && !is_seen {
         for question in &open {
-            output::note(&look.question(&QuestionView::of(session, question, language), false));
+            output::note(&narrator.question(&QuestionView::of(session, question, language), false));
             if let Some(name) = kept_as {
                 let id = InboxId::new(name, &question.id).to_string();
-                output::note(&look.how_to_answer(question.about, &id, shown.store.as_deref()));
+                output::note(&narrator.how_to_answer(question.about, &id, shown.store.as_deref()));
             }
         }
-        let words = &look.phrases.running;
+        let words = &narrator.phrases.running;
         output::note(&match kept_as {
             Some(_) => fill(words.waiting_kept, &[&with_store("", shown.store.as_deref())]),
             None => words.waiting.to_owned(),

@@ -73,7 +73,7 @@ impl Hooks {
             Err(EventRejected::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
             Err(EventRejected::NoEvent) => StatusCode::BAD_REQUEST.into_response(),
             Err(EventRejected::Stranger) => StatusCode::FORBIDDEN.into_response(),
-            Ok(event) => match self.tell(&event, &path).await {
+            Ok(event) => match self.deliver(&event, &path).await {
                 Ok(()) => StatusCode::OK.into_response(),
                 Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
             },
@@ -81,7 +81,7 @@ impl Hooks {
     }
 
     /// Gives an event to the sessions that have bound it. It is durable in all of them when this returns.
-    async fn tell(&self, event: &PortalEvent, path: &str) -> Result<(), ChannelError> {
+    async fn deliver(&self, event: &PortalEvent, path: &str) -> Result<(), ChannelError> {
         let host = self.service.host().clone();
         let rows = tokio::task::spawn_blocking(move || host.list()).await;
         let rows = rows.map_err(|_| ChannelError::Closing)??;

@@ -22,8 +22,8 @@ impl RunningBot {
     pub(super) fn start(config: Option<TelegramConfig>, service: &Service, folder: &Path) -> Self {
         let (end, ends) = oneshot::channel::<()>();
         let running = config.map(|config| {
-            let tell = |words: &str| output::warning(&output::visible(words));
-            let bot = Telegram::new(service.clone(), config, folder, tell);
+            let warn = |words: &str| output::warning(&output::visible(words));
+            let bot = Telegram::new(service.clone(), config, folder, warn);
             tokio::spawn(bot.run(async move { drop(ends.await) }))
         });
         Self { running, end: Some(end), failure: None }

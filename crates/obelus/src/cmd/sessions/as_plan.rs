@@ -89,11 +89,11 @@ fn done_calls(
     let mut places: BTreeMap<String, BTreeSet<(String, Option<String>)>> = BTreeMap::new();
     for (at, message) in context.messages().iter().enumerate() {
         let Message::Data(data) = message else { continue };
-        let Some((kept, path, _)) = data.as_result() else { continue };
-        let Some(tool) = kept.tool().and_then(|tool| context.tool(tool)) else { continue };
+        let Some((stored, path, _)) = data.as_result() else { continue };
+        let Some(tool) = stored.tool().and_then(|tool| context.tool(tool)) else { continue };
         // A tool that declares its path declares also how results are written there.
         let by_default = tool.meta("_outputPath").is_none().then(|| path.to_string());
-        let mut call = as_planned(kept, by_default.as_deref());
+        let mut call = as_planned(stored, by_default.as_deref());
         let places = places.entry(call.to_string()).or_default();
         let place = (path.to_string(), data.instance.clone());
         if places.contains(&place) {
@@ -101,12 +101,13 @@ fn done_calls(
             places.clear();
         }
         let is_same = |ended: &EndedCall| {
-            !ended.is_result_unknown && kept["_tool"] == ended.ran["_tool"] && is_proposal_of(kept, &ended.ran)
+            !ended.is_result_unknown && stored["_tool"] == ended.ran["_tool"] && is_proposal_of(stored, &ended.ran)
         };
         let is_new_instance = places.iter().all(|(_, instance)| *instance != data.instance);
         let ran = ended.iter().position(is_same).filter(|_| is_new_instance).map(|found| ended.remove(found));
         if places.is_empty() {
-            if let Some((place, record)) = ran.as_ref().and_then(|ran| ran.began).filter(|_| is_edited(context, kept)) {
+            if let Some((place, record)) = ran.as_ref().and_then(|ran| ran.began).filter(|_| is_edited(context, stored))
+            {
                 let graph = view(record)?.plan_graph(usize::MAX);
                 let proposed = graph.calls.iter().find(|planned| planned.report.place == place);
                 proposed.inspect(|planned| keep_references(&mut call, &planned.proposed, &context.messages()[..at]));
@@ -120,9 +121,9 @@ fn done_calls(
 }
 
 /// Whether a person changed a call: the plan has it in another form.
-fn is_edited(context: &Context, kept: &Value) -> bool {
+fn is_edited(context: &Context, stored: &Value) -> bool {
     !context.messages().iter().any(|message| match message {
-        Message::Plan(plan) => plan.calls.iter().any(|proposed| **proposed == *kept),
+        Message::Plan(plan) => plan.calls.iter().any(|proposed| **proposed == *stored),
         _ => false,
     })
 }
@@ -173,9 +174,12 @@ fn unkept_calls(context: &Context, ended: Vec<EndedCall>) -> impl Iterator<Item 
         ended.is_result_unknown || (ended.ran.get("_outputPath").is_none() && !is_kept(&ended.ran))
     };
     let proposed = |ended: &EndedCall| {
-        let is_its = |proposed: &Value| match ended.is_result_unknown {
-            true => proposed["_tool"] == ended.ran["_tool"] && is_proposal_of(proposed, &ended.ran),
-            false => is_same(proposed, &ended.ran),
+        let is_its = |proposed: &Value| {
+            if ended.is_result_unknown {
+                proposed["_tool"] == ended.ran["_tool"] && is_proposal_of(proposed, &ended.ran)
+            } else {
+                is_same(proposed, &ended.ran)
+            }
         };
         messages.iter().rev().find_map(|message| match message {
             Message::Plan(plan) => plan.calls.iter().find(|proposed| is_its(proposed)),

@@ -19,14 +19,14 @@ use crate::output::{BOLD, DIM, YELLOW, visible};
 
 /// Describes the events of a session, in order.
 pub(super) struct EventTexts<'a> {
-    look: &'a Narrator,
+    narrator: &'a Narrator,
     session: &'a Session,
     /// The agent's name.
     agent: String,
     /// The running calls.
     calls: BTreeMap<CallId, Arc<Value>>,
     /// The places of calls that are already listed as begun or not begun. A reply lists them again.
-    told: BTreeSet<(u32, u32)>,
+    covered: BTreeSet<(u32, u32)>,
     /// The delegates at work.
     delegates: DelegateTitles,
     /// The calls in doubt, by question.
@@ -37,39 +37,39 @@ pub(super) struct EventTexts<'a> {
 const LANGUAGES: [Language; 2] = [Language::Russian, Language::English];
 
 impl<'a> EventTexts<'a> {
-    pub(super) fn new(look: &'a Narrator, session: &'a Session, agent: &str) -> Self {
+    pub(super) fn new(narrator: &'a Narrator, session: &'a Session, agent: &str) -> Self {
         Self {
-            look,
+            narrator,
             session,
             agent: visible(agent),
             calls: BTreeMap::new(),
-            told: BTreeSet::new(),
+            covered: BTreeSet::new(),
             delegates: DelegateTitles::default(),
             doubts: BTreeMap::new(),
         }
     }
 
     /// An event as one or more lines; none if it does not concern people.
-    pub(super) fn tell(&mut self, event: &EventBody) -> Option<String> {
-        let words = &self.look.phrases.story;
+    pub(super) fn lines_of(&mut self, event: &EventBody) -> Option<String> {
+        let words = &self.narrator.phrases.story;
         let small = |text: String| Some(format!("  {DIM}{text}{DIM:#}"));
         match event {
-            EventBody::UserSaid { text } => Some(said(words.you, text)),
-            EventBody::AgentSaid { text } => Some(said(&self.agent, text)),
+            EventBody::UserSaid { text } => Some(speech(words.you, text)),
+            EventBody::AgentSaid { text } => Some(speech(&self.agent, text)),
             EventBody::CallBegan { id, call, .. } => {
                 self.calls.insert(id.clone(), Arc::clone(call));
-                self.told.extend(id.place());
+                self.covered.extend(id.place());
                 None
             }
             EventBody::CallEnded { id, outcome } => Some(self.ended(id, outcome)),
             EventBody::Delegated { id, report, tools } => {
-                self.told.extend(id.place());
-                let step = self.delegates.step(id, report, tools, self.look)?;
+                self.covered.extend(id.place());
+                let step = self.delegates.step(id, report, tools, self.narrator)?;
                 Some(format!("  {}", DelegateTitles::line(id, &step)))
             }
             EventBody::QuestionAsked { question } => Some(self.asked(question)),
             EventBody::QuestionDecided { question, decision, by } => {
-                let by = by_in_words(by, self.look.phrases);
+                let by = by_in_words(by, self.narrator.phrases);
                 let line = small(fill(words.decided, &[&question.to_string(), &self.decided(decision), &by]))?;
                 Some(match self.happened(question, decision) {
                     Some(step) => format!("{line}\n{step}"),
@@ -78,14 +78,16 @@ impl<'a> EventTexts<'a> {
             }
             EventBody::QuestionExpired { question } => small(self.closed(question)),
             EventBody::Happened { event } => small(fill(
-                self.look.phrases.chat.happened,
-                &[&visible(&event_words(event, self.look.phrases.language))],
+                self.narrator.phrases.chat.happened,
+                &[&visible(&event_words(event, self.narrator.phrases.language))],
             )),
-            EventBody::StateEdited { by } => small(fill(words.state_edited, &[&by_in_words(by, self.look.phrases)])),
+            EventBody::StateEdited { by } => {
+                small(fill(words.state_edited, &[&by_in_words(by, self.narrator.phrases)]))
+            }
             EventBody::ModeChanged { mode } => small(fill(words.mode, &[mode.name()])),
             EventBody::RulesChanged => small(words.rules.to_owned()),
-            EventBody::Paused { by } => small(fill(words.paused, &[&by_in_words(by, self.look.phrases)])),
-            EventBody::Resumed { by } => small(fill(words.resumed, &[&by_in_words(by, self.look.phrases)])),
+            EventBody::Paused { by } => small(fill(words.paused, &[&by_in_words(by, self.narrator.phrases)])),
+            EventBody::Resumed { by } => small(fill(words.resumed, &[&by_in_words(by, self.narrator.phrases)])),
             EventBody::Stopped => small(words.stopped.to_owned()),
             EventBody::Rested { reply } => self.rested(reply),
             _ => None,
@@ -94,24 +96,28 @@ impl<'a> EventTexts<'a> {
 
     /// The name of a call: its title and subject.
     fn name(&self, call: &Value, titles: &Titles) -> String {
-        StepLine::began(call, None, titles, self.look.phrases.language).words().plain()
+        StepLine::began(call, None, titles, self.narrator.phrases.language).words().plain()
     }
 
     fn ended(&self, id: &CallId, outcome: &Outcome) -> String {
         let named = json!({"_tool": id.to_string()});
         let call = self.calls.get(id).map_or(&named, |call| &**call);
-        let step =
-            StepLine::ended(call, outcome, self.delegates.of(&id.callers(), self.look), self.look.phrases.language);
+        let step = StepLine::ended(
+            call,
+            outcome,
+            self.delegates.of(&id.callers(), self.narrator),
+            self.narrator.phrases.language,
+        );
         format!("  {}", DelegateTitles::line(id, &step))
     }
 
     /// A question. One about an effect in doubt is no request for an approval.
     fn asked(&mut self, question: &Question) -> String {
-        let words = &self.look.phrases.story;
+        let words = &self.narrator.phrases.story;
         let call = question.calls.first().map(|asked| &asked.call);
         // A delegate has tools of its own.
         let callers = question.id.callers();
-        let titles = || Titles::of(self.session.context_of(&question.id), self.look.phrases.code);
+        let titles = || Titles::of(self.session.context_of(&question.id), self.narrator.phrases.code);
         let titles = self.delegates.below(&callers).cloned().unwrap_or_else(titles);
         let what = call.map(|call| self.name(call, &titles));
         let mut what = what.or_else(|| question.description.lines().next().map(visible)).unwrap_or_default();
@@ -131,13 +137,13 @@ impl<'a> EventTexts<'a> {
             Value::Null => Outcome::Messages(Vec::new()),
             result => Outcome::Value(result.clone()),
         };
-        let step = StepLine::ended(call, &outcome, &self.look.titles, self.look.phrases.language);
+        let step = StepLine::ended(call, &outcome, &self.narrator.titles, self.narrator.phrases.language);
         Some(format!("  {}", styled(step.line()).styled()))
     }
 
     /// A question that ended without an answer: nobody gave one in time, or the agent's file has changed.
     fn closed(&self, id: &QuestionId) -> String {
-        let words = &self.look.phrases.story;
+        let words = &self.narrator.phrases.story;
         let is_late = |reason: &str| LANGUAGES.iter().any(|language| language.words().session.lapsed == reason);
         match self.session.question(id).and_then(|question| question.reason).filter(|reason| !is_late(reason)) {
             Some(reason) => fill(words.closed, &[&id.to_string(), &visible(&reason)]),
@@ -146,12 +152,12 @@ impl<'a> EventTexts<'a> {
     }
 
     fn decided(&self, decision: &Decision) -> String {
-        let words = &self.look.phrases.story;
+        let words = &self.narrator.phrases.story;
         match decision {
             Decision::Approve { only: None } => words.approved.to_owned(),
             Decision::Approve { only: Some(_) } => words.approved_some.to_owned(),
             Decision::Consent { terms, .. } => {
-                fill(words.consented, &[&visible(&self.look.titles.tool(&terms.tool)), terms.scope.name()])
+                fill(words.consented, &[&visible(&self.narrator.titles.tool(&terms.tool)), terms.scope.name()])
             }
             Decision::Deny { reason } | Decision::DenySome { reason, .. } => fill(words.denied, &[&visible(reason)]),
             Decision::Edit { .. } => words.edited.to_owned(),
@@ -175,8 +181,9 @@ impl<'a> EventTexts<'a> {
             CallStatus::Denied => report.error.as_deref().is_some_and(is_ignored),
             _ => false,
         };
-        let undone = reply.calls.iter().filter(is_undone).filter(|report| self.told.insert(report.place));
-        let line = |report: &CallReport| StepLine::of_report(report, self.session, self.look.phrases.language).line();
+        let undone = reply.calls.iter().filter(is_undone).filter(|report| self.covered.insert(report.place));
+        let line =
+            |report: &CallReport| StepLine::of_report(report, self.session, self.narrator.phrases.language).line();
         undone.map(|report| format!("  {}", styled(line(report)).styled())).collect()
     }
 
@@ -186,10 +193,12 @@ impl<'a> EventTexts<'a> {
         match &reply.output {
             Value::Null => {}
             Value::String(words) if reply.said.contains(words) => {}
-            Value::String(words) => lines.push(said(&self.agent, words)),
-            other => lines.push(format!("  {}", fill(self.look.phrases.story.result, &[&visible(&other.to_string())]))),
+            Value::String(words) => lines.push(speech(&self.agent, words)),
+            other => {
+                lines.push(format!("  {}", fill(self.narrator.phrases.story.result, &[&visible(&other.to_string())])));
+            }
         }
-        if let Some(how) = how_it_ended(reply, self.look.phrases.language) {
+        if let Some(how) = how_it_ended(reply, self.narrator.phrases.language) {
             lines.push(format!("  {YELLOW}!{YELLOW:#} {}", visible(&how.what)));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -197,6 +206,6 @@ impl<'a> EventTexts<'a> {
 }
 
 /// A message; further lines are indented.
-fn said(who: &str, words: &str) -> String {
+fn speech(who: &str, words: &str) -> String {
     format!("{BOLD}{who}:{BOLD:#} {}", visible(words.trim_end()).replace('\n', "\n  "))
 }

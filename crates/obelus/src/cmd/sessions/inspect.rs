@@ -144,7 +144,7 @@ pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let widths = (widest(|listed| &listed.row.id), widest(|listed| &listed.agent));
     listed.iter().for_each(|listed| output::answer(&listed.line(widths, phrases)));
     for (store, listed) in store.iter().flat_map(|store| listed.iter().map(move |listed| (store, listed))) {
-        interrupted::tell(store, at, &listed.row.id, listed.status, phrases);
+        interrupted::report(store, at, &listed.row.id, listed.status, phrases);
     }
     if listed.is_empty() {
         output::note(phrases.kept.none);
@@ -163,7 +163,7 @@ pub(in crate::cmd) fn show(
     if as_json {
         output::json(&shown(&session, id));
     } else {
-        tell(store, &session, id, at, args)?;
+        print_session(store, &session, id, at, args)?;
     }
     match session.context().unreadable() {
         Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, why])),
@@ -190,20 +190,26 @@ pub(in crate::cmd) fn shown(session: &Session, id: &str) -> Value {
 
 /// Prints a session for people: agent and status, messages and steps, memory, open questions. With the arguments of
 /// a store the commands that answer them are printed too.
-fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>, args: Option<&StoreArgs>) -> Result<()> {
-    let look = narrator(store, id, session);
-    let (phrases, agent) = (look.phrases, agent_of(store, id));
+fn print_session(
+    store: &SqliteStore,
+    session: &Session,
+    id: &str,
+    at: Option<u64>,
+    args: Option<&StoreArgs>,
+) -> Result<()> {
+    let narrator = narrator_of(store, id, session);
+    let (phrases, agent) = (narrator.phrases, agent_of(store, id));
     let status = status_in_words(SessionStatus::of(session), phrases);
     let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
-    let mut story = EventTexts::new(&look, session, &agent);
+    let mut story = EventTexts::new(&narrator, session, &agent);
     if let Some(by) = session.paused() {
         output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&by_in_words(by, phrases)])));
     }
     output::answer("");
     let events = viewer(store).history(id)?;
     let events = events.iter().filter(|event| at.is_none_or(|at| event.number.record <= at));
-    events.filter_map(|event| story.tell(&event.body)).for_each(|line| output::answer(&line));
+    events.filter_map(|event| story.lines_of(&event.body)).for_each(|line| output::answer(&line));
     output::answer(&format!("\n{BOLD}{}{BOLD:#}", phrases.kept.memory));
     for (kind, view) in session.context().views() {
         // The state also has open questions and decisions, as in its file.
@@ -214,9 +220,9 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>, args:
     }
     for question in &open_questions(session) {
         let view = viewed(store, id, session, question, phrases.language);
-        output::answer(&format!("\n{}", look.question(&view, false)));
+        output::answer(&format!("\n{}", narrator.question(&view, false)));
         if let (Some(args), None) = (args, at) {
-            output::answer(&look.how_to_answer(question.about, &view.id, args.store.as_deref()));
+            output::answer(&narrator.how_to_answer(question.about, &view.id, args.store.as_deref()));
         }
     }
     let (turn, whole) = session.spent();
@@ -228,7 +234,7 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>, args:
 }
 
 /// The narrator of a stored session.
-fn narrator(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
+fn narrator_of(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
     Narrator::of(session).with_pages(Some(PageNotes::folder(store.folder(), id)))
 }
 
@@ -249,11 +255,11 @@ pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>,
     if as_json {
         output::json(&why.to_json());
     } else {
-        let look = Narrator::of(session);
-        let lines = why_lines(&why, &look.titles, look.phrases, true);
+        let narrator = Narrator::of(session);
+        let lines = why_lines(&why, &narrator.titles, narrator.phrases, true);
         lines.iter().for_each(|line| output::answer(&line.styled()));
         if let Some(near) = Some(&expr).filter(|_| why.value.is_none()).and_then(|expr| nearest::path(session, expr)) {
-            output::note(&fill(look.phrases.because.nearest, &[&visible(&near)]));
+            output::note(&fill(narrator.phrases.because.nearest, &[&visible(&near)]));
         }
     }
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
@@ -268,16 +274,16 @@ pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Resul
         }
     } else {
         let session = read(store, id, None)?;
-        let look = narrator(store, id, &session);
-        let mut story = EventTexts::new(&look, &session, &agent_of(store, id));
+        let narrator = narrator_of(store, id, &session);
+        let mut story = EventTexts::new(&narrator, &session, &agent_of(store, id));
         for event in viewer(store).history(id)? {
-            if let Some(line) = story.tell(&event.body) {
+            if let Some(line) = story.lines_of(&event.body) {
                 output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));
             }
         }
         // The session expires them when it is opened, and records that in its journal.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at <= system_clock()) {
-            let expired = story.tell(&EventBody::QuestionExpired { question: question.id }).unwrap_or_default();
+            let expired = story.lines_of(&EventBody::QuestionExpired { question: question.id }).unwrap_or_default();
             output::answer(&format!("{DIM}      {}{DIM:#} {expired}", question.expires_at));
         }
     }
@@ -294,7 +300,7 @@ struct InboxEntry {
     session: String,
     question: Question,
     view: QuestionView,
-    look: Arc<Narrator>,
+    narrator: Arc<Narrator>,
 }
 
 impl InboxEntry {
@@ -321,12 +327,12 @@ fn waiting(store: &SqliteStore) -> Result<(Vec<InboxEntry>, usize)> {
                 continue;
             }
         };
-        let look = Arc::new(narrator(store, &row.id, &session));
+        let narrator = Arc::new(narrator_of(store, &row.id, &session));
         // Expired questions cannot be answered; the session closes them when it is opened.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
-            let view = viewed(store, &row.id, &session, &question, look.phrases.language);
+            let view = viewed(store, &row.id, &session, &question, narrator.phrases.language);
             let id = view.id.clone();
-            all.push(InboxEntry { id, session: row.id.clone(), question, view, look: Arc::clone(&look) });
+            all.push(InboxEntry { id, session: row.id.clone(), question, view, narrator: Arc::clone(&narrator) });
         }
     }
     Ok((all, unread))
@@ -338,9 +344,9 @@ pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());
         return Ok(Exit::Done);
     }
-    for InboxEntry { id, question, view, look, .. } in &waiting {
-        output::answer(&look.question(view, args.details));
-        output::answer(&look.how_to_answer(question.about, id, args.store.store.as_deref()));
+    for InboxEntry { id, question, view, narrator, .. } in &waiting {
+        output::answer(&narrator.question(view, args.details));
+        output::answer(&narrator.how_to_answer(question.about, id, args.store.store.as_deref()));
     }
     let words = &words_of(None).answering;
     if unread > 0 {

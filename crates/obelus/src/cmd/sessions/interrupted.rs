@@ -14,7 +14,7 @@ use crate::language::{Words, fill, words_of_session};
 use crate::output::{self, visible};
 
 /// Says how to continue a session if nobody works on it.
-pub(super) fn tell(store: &SqliteStore, at: &StoreArgs, id: &str, status: SessionStatus, phrases: &Words) {
+pub(super) fn report(store: &SqliteStore, at: &StoreArgs, id: &str, status: SessionStatus, phrases: &Words) {
     if let Some(words) = way_on(store, at, id, status, phrases) {
         output::note(&visible(&words));
     }
@@ -42,9 +42,9 @@ pub(in crate::cmd) fn must_not_be(at: &StoreArgs, id: &str) -> Result<()> {
 }
 
 /// The same for a session that was shown.
-pub(super) fn tell_shown(store: &SqliteStore, at: &StoreArgs, id: &str) {
+pub(super) fn report_by_name(store: &SqliteStore, at: &StoreArgs, id: &str) {
     if let Ok(session) = inspect::read(store, id, None) {
-        tell(store, at, id, SessionStatus::of(&session), words_of_session(&session));
+        report(store, at, id, SessionStatus::of(&session), words_of_session(&session));
     }
 }
 

@@ -7,7 +7,7 @@ use obelus_kernel::session::{Input, Question};
 use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::Value;
 
-use super::super::holder::tell_holder;
+use super::super::holder::send_to_holder;
 use super::super::host::{store_folder, viewer};
 use super::super::people::with_store;
 use super::super::run::{Begin, SessionRun, ShowOptions, on, play};
@@ -53,12 +53,13 @@ pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: boo
             let phrases = super::phrases_for(at, id);
             let held = || fill(phrases.answering.held_by, &[&holder.to_string()]);
             // Programs get one document: that it was taken.
-            let tell = |answer: &Value, words: &str| match (as_json, answer["taken"].is_boolean()) {
+            let show = |answer: &Value, words: &str| match (as_json, answer["taken"].is_boolean()) {
                 (true, true) => output::json(answer),
                 (true, false) => {}
                 (false, _) => output::note(words),
             };
-            tell_holder(&folder, id, input, &with_store(id, at.store.as_deref()), phrases, &tell).with_context(held)?;
+            send_to_holder(&folder, id, input, &with_store(id, at.store.as_deref()), phrases, &show)
+                .with_context(held)?;
             Ok(None)
         }
         Err(error) => Err(error.into()),
