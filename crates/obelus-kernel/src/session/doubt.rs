@@ -25,9 +25,10 @@ impl Session {
             LocalCall::Job(at) => at,
         };
         let Some(at) = self.scheduler.running_job(at) else { return };
-        match self.is_idempotent(at) {
-            true => self.start_again(at),
-            false => self.ask_about_doubt(at, Reason::Interrupted),
+        if self.is_idempotent(at) {
+            self.start_again(at);
+        } else {
+            self.ask_about_doubt(at, Reason::Interrupted);
         }
     }
 

@@ -54,9 +54,10 @@ impl Session {
         let Some(frozen) = job.frozen.as_ref().filter(|_| may_ask) else {
             return self.answer_elicitation_of(call, key, ElicitationAnswer::Gone);
         };
-        let unfit = match times >= MOST_ELICITATIONS {
-            true => Some(format!("one call may ask {MOST_ELICITATIONS} times")),
-            false => fault_of_schema(&schema),
+        let unfit = if times >= MOST_ELICITATIONS {
+            Some(format!("one call may ask {MOST_ELICITATIONS} times"))
+        } else {
+            fault_of_schema(&schema)
         };
         if let Some(reason) = unfit {
             return self.answer_elicitation_of(call, key, ElicitationAnswer::Declined { reason });

@@ -72,9 +72,10 @@ impl Session {
         }
         let pictures = std::mem::take(&mut self.words.attached);
         let words = PendingMessage { text, only_question: self.only_question(), pictures };
-        match self.turn.is_at_rest() {
-            true => self.begin(Some(words)),
-            false => self.words.queue.push_back(words),
+        if self.turn.is_at_rest() {
+            self.begin(Some(words));
+        } else {
+            self.words.queue.push_back(words);
         }
     }
 

@@ -334,11 +334,12 @@ impl Inbox {
         let granted = self.granted.remove(&at);
         // The same call may have been approved again meanwhile.
         if let Some(hash) = granted.filter(|hash| self.approved.get(hash) == Some(&Approved::Running(at))) {
-            match is_done {
-                true => self.approved.insert(hash, Approved::Done),
+            if is_done {
+                self.approved.insert(hash, Approved::Done);
+            } else {
                 // Another attempt needs another approval.
-                false => self.approved.remove(&hash),
-            };
+                self.approved.remove(&hash);
+            }
         }
         self.joined.remove(&at).unwrap_or_default()
     }

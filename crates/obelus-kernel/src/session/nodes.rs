@@ -207,10 +207,7 @@ impl Session {
 /// A call node as a call. References are kept, so that origins are not lost.
 fn call_of(node: &CallNode, context: &Context) -> Result<Value, String> {
     let mut call = Map::new();
-    let tool = match node.tool.starts_with('†') {
-        true => words::text_at(&node.tool, context)?,
-        false => node.tool.clone(),
-    };
+    let tool = if node.tool.starts_with('†') { words::text_at(&node.tool, context)? } else { node.tool.clone() };
     call.insert("_tool".to_owned(), tool.into());
     match &node.params {
         Value::Null => {}

@@ -86,12 +86,11 @@ impl Session {
     }
 
     fn value_left(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Option<Value> {
-        let mut value = match self.settings.plans_before_reading() {
-            true => self.shape_at(&Path::root(kind), None)?,
-            false => {
-                let read = || self.state_not_in_transcript();
-                self.filtered(kind, view, read)?
-            }
+        let mut value = if self.settings.plans_before_reading() {
+            self.shape_at(&Path::root(kind), None)?
+        } else {
+            let read = || self.state_not_in_transcript();
+            self.filtered(kind, view, read)?
         };
         subtract(&mut value, kind, None, told);
         if let Value::Object(fields) = &mut value {
@@ -121,9 +120,10 @@ impl Session {
     fn instances_left(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Map<String, Value> {
         let global = view.read(&[], None);
         let left = |name: &String| {
-            let mut value = match self.settings.plans_before_reading() {
-                true => self.shape_at(&Path::root(kind), Some(name))?,
-                false => view.read(&[], Some(name))?.into_owned(),
+            let mut value = if self.settings.plans_before_reading() {
+                self.shape_at(&Path::root(kind), Some(name))?
+            } else {
+                view.read(&[], Some(name))?.into_owned()
             };
             subtract(&mut value, kind, Some(name), told);
             if let (Value::Object(fields), Some(global)) = (&mut value, &global) {
@@ -147,9 +147,10 @@ impl Session {
         for (name, field) in state.as_object_mut().into_iter().flatten() {
             let Value::Array(items) = field else { continue };
             let told = self.transcript.told(name).min(items.len());
-            match goals == Some(name.as_str()) {
-                true => drop(items.drain(..told)),
-                false => items.truncate(items.len() - told),
+            if goals == Some(name.as_str()) {
+                items.drain(..told);
+            } else {
+                items.truncate(items.len() - told);
             }
         }
         state
@@ -191,9 +192,8 @@ impl Session {
     /// Unfinished calls that no question tells of, and those that are only planned.
     pub(super) fn open_calls(&self) -> Vec<CallReport> {
         let is_planner = self.settings.plans_before_reading();
-        let under_way = self.scheduler.steps().flat_map(|(number, step)| match is_planner {
-            true => step.report_plainly(number),
-            false => step.report(number).collect(),
+        let under_way = self.scheduler.steps().flat_map(|(number, step)| {
+            if is_planner { step.report_plainly(number) } else { step.report(number).collect() }
         });
         let is_open = |report: &CallReport| {
             matches!(report.status, CallStatus::Blocked | CallStatus::Ready | CallStatus::Running)

@@ -145,10 +145,8 @@ impl Session {
         let needs = |call: &Call, tool: &Tool| {
             let provenance = self.provenance_of(call, None, shown);
             // The value of a reference is not known yet.
-            let origins = |place: Place<'_>| match call.has_refs() {
-                true => Some(shown.clone()),
-                false => provenance.of(call, place),
-            };
+            let origins =
+                |place: Place<'_>| if call.has_refs() { Some(shown.clone()) } else { provenance.of(call, place) };
             // Each call is judged again when it runs, with its values and the session's past.
             let verdict = self.gate().judge(&Proposal {
                 grounding: provenance.grounding.as_ref(),

@@ -87,9 +87,10 @@ impl Session {
 
     /// Adds an event from outside.
     pub(super) fn tell_event(&mut self, event: &Value, origins: &Origins) {
-        let event = match self.settings.plans_before_reading() {
-            true => json!("an event: it is in †events, and its words are not shown"),
-            false => shorten(event, MOST_OF_READ),
+        let event = if self.settings.plans_before_reading() {
+            json!("an event: it is in †events, and its words are not shown")
+        } else {
+            shorten(event, MOST_OF_READ)
         };
         self.transcript.tell(TranscriptEvent::Event { event }, &self.settings.counted_as_shown(origins.clone()));
     }
@@ -262,10 +263,7 @@ fn first_path<'a>(paths: Option<&'a [Path]>, call: &'a Call) -> Option<&'a Path>
 
 /// A result as the model sees it: the fields that the tool's author names, without empty ones, shortened.
 pub(super) fn result_for_model(tool: Option<&Tool>, value: &Value) -> Value {
-    let most = match tool.is_none_or(|tool| tool.effect == Effect::Read) {
-        true => MOST_OF_READ,
-        false => MOST_OF_CHANGE,
-    };
+    let most = if tool.is_none_or(|tool| tool.effect == Effect::Read) { MOST_OF_READ } else { MOST_OF_CHANGE };
     match tool.filter(|_| value.is_object() || value.is_array()).and_then(Tool::shown_fields) {
         Some(fields) => shorten(&with_fields(value, &fields), most),
         None => shorten(value, most),

@@ -173,10 +173,7 @@ impl Turn {
 
     /// A turn can begin only when the previous one rests.
     pub(super) fn must_be_at_rest(&self) -> Result<(), Refused> {
-        match self.is_at_rest() {
-            true => Ok(()),
-            false => Err(Refused::new("at_work", "the session is at work already")),
-        }
+        if self.is_at_rest() { Ok(()) } else { Err(Refused::new("at_work", "the session is at work already")) }
     }
 
     /// Whether a model is asked for calls and output.

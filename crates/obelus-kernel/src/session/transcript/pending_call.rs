@@ -42,9 +42,8 @@ fn without_details(value: Value, tool: Option<&Tool>, place: &str) -> Value {
 
 /// A call without remarks: its tool, its instance and its parameters.
 pub(in crate::session) fn params_alone(shown: &Value, call: &Call) -> Value {
-    let stays = |name: &str| match name.starts_with('_') {
-        true => matches!(name, "_tool" | "_instance"),
-        false => call.aside(name).is_none(),
+    let stays = |name: &str| {
+        if name.starts_with('_') { matches!(name, "_tool" | "_instance") } else { call.aside(name).is_none() }
     };
     let fields: Map<String, Value> = shown
         .as_object()
