@@ -85,7 +85,7 @@ impl Session {
     }
 
     fn may_try_again(&self, at: JobRef, most: u32) -> bool {
-        self.scheduler.job(at).attempt < most && !self.turn.stops()
+        self.scheduler.job(at).attempt < most && !self.turn.is_ending()
     }
 
     /// Asks a person whether a call has happened, once.
@@ -97,7 +97,7 @@ impl Session {
         let started = Reason::Started(job.started);
         let asked =
             AskedCall { marks: described.marks, ..AskedCall::new(frozen.call.clone(), String::new(), vec![at]) };
-        self.ask(Draft::new(About::InDoubt, vec![asked], described.words).because(vec![known, started]));
+        self.ask(Draft::new(About::InDoubt, vec![asked], described.text).because(vec![known, started]));
         self.scheduler.set_awaits_user(at, true);
         self.note_doubt(at);
     }
