@@ -12,7 +12,7 @@
 //! | `memory` | the context, the time, everything that is written |
 //! | `scheduler` | steps and jobs: what is blocked, ready, running |
 //! | `inbox` | questions, decisions, elicitations, preview reads |
-//! | `transcript` | what the model has been shown, and what to tell it next |
+//! | `transcript` | what the model has been shown, and what the next request adds |
 //! | `turn` | phase, limits and result of the latest turn |
 //! | `pending_words` | messages and pictures that no turn has taken yet |
 //! | `graph_run` | the position of a turn in a graph of steps |
@@ -40,7 +40,7 @@
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph |
-//! | `naming` | calls, questions and values in words for people |
+//! | `naming` | calls, questions and values as text for people |
 //! | `rules` | changes of the agent's file |
 //! | `checkpoint` | the stored form of a resting session |
 
@@ -149,7 +149,7 @@ use inbox::Inbox;
 use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
-use pending_words::PendingWords;
+use pending_words::PendingMessages;
 use report_error::ReportError;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
@@ -166,7 +166,7 @@ pub struct Session {
     inbox: Inbox,
     transcript: Transcript,
     turn: Turn,
-    words: PendingWords,
+    pending: PendingMessages,
     /// The position of the turn, if the agent has a graph of steps.
     graph: Option<GraphRun>,
     projection: StateProjection,
@@ -242,7 +242,7 @@ impl Session {
             scheduler: Scheduler::default(),
             inbox: Inbox::default(),
             turn: Turn::new(&settings),
-            words: PendingWords::default(),
+            pending: PendingMessages::default(),
             graph: None,
             projection: StateProjection::default(),
             delegates: Delegates::default(),
@@ -252,7 +252,7 @@ impl Session {
             consents: Consents::default(),
             settings,
         };
-        session.tell_given_texts();
+        session.transcribe_given_texts();
         Ok(session)
     }
 
@@ -318,7 +318,7 @@ impl Session {
                 self.begin(None);
             }
             Input::RunPlan => self.run_plan()?,
-            Input::Picture(picture) => self.words.attach(picture)?,
+            Input::Picture(picture) => self.pending.attach(picture)?,
             Input::User { text } => self.take_user_message(text),
             Input::State { state, by, is_whole } => self.adopt(state, &by, is_whole)?,
             Input::Event { id, event } => self.take_event(id, event)?,
@@ -337,9 +337,9 @@ impl Session {
                 self.give_to_delegates(&Input::ProcessLost);
             }
             Input::Decide { question, decision, by, digest } => {
-                let words = question.local().map(|number| self.words_of_decision(number, &decision));
+                let texts = question.local().map(|number| self.texts_of_decision(number, &decision));
                 self.decide(&question, decision, &by, digest.as_deref())?;
-                self.inbox.note_written(words.unwrap_or_default());
+                self.inbox.note_texts_by_people(texts.unwrap_or_default());
             }
             Input::Revoke { consent, by } => self.revoke(consent, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
@@ -473,7 +473,7 @@ impl Session {
             "questions": self.inbox.all().map(Question::to_json).collect::<Vec<_>>(),
             "shown": self.transcript.shown().to_json(),
             "walk": self.graph.as_ref().map(GraphRun::snapshot),
-            "pendingWords": self.words.queue.iter().map(|words| &words.text).collect::<Vec<_>>(),
+            "pendingWords": self.pending.queue.iter().map(|message| &message.text).collect::<Vec<_>>(),
         });
         if let Some(by) = &self.tasks.paused {
             all["paused"] = by.as_str().into();

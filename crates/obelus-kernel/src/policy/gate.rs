@@ -303,18 +303,20 @@ impl<'a> Gate<'a> {
     fn rules_on_origins(&self, proposal: &Proposal<'_>) -> Vec<&'a PolicyRule> {
         let origins =
             |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
-        let lines = match self.policy.looks_at_origins() {
-            true => self.policy.rules_about(proposal.tool, &(proposal.params)(), &origins),
-            false => Vec::new(),
+        let lines = if self.policy.looks_at_origins() {
+            self.policy.rules_about(proposal.tool, &(proposal.params)(), &origins)
+        } else {
+            Vec::new()
         };
         lines.into_iter().filter_map(|line| self.policy.rule_on_origins(line)).collect()
     }
 
     /// The verdict of the mode alone, which may have been lowered since a call was judged.
     pub fn judge_mode(&self, tool: &Tool) -> Verdict {
-        match self.mode.permits(tool.effect) {
-            true => Verdict { ruling: Ruling::Allow, reasons: Vec::new() },
-            false => Verdict { ruling: Ruling::Refuse, reasons: vec![self.mode_reason(tool)] },
+        if self.mode.permits(tool.effect) {
+            Verdict { ruling: Ruling::Allow, reasons: Vec::new() }
+        } else {
+            Verdict { ruling: Ruling::Refuse, reasons: vec![self.mode_reason(tool)] }
         }
     }
 
@@ -353,10 +355,7 @@ impl<'a> Gate<'a> {
     /// of values.
     fn each_finding(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
         let Proposal { call, tool, .. } = *proposal;
-        let params = match self.policy.looks_at_params(tool) {
-            true => (proposal.params)(),
-            false => Value::Null,
-        };
+        let params = if self.policy.looks_at_params(tool) { (proposal.params)() } else { Value::Null };
         let origins =
             |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
         let lines = self.policy.rules_about(tool, &params, &origins);

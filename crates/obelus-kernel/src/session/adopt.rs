@@ -276,9 +276,10 @@ impl Session {
         match entry.status.as_str() {
             "approved" => {
                 let other = entry.call.as_ref().map(|call| changed(&asked.call, call)).unwrap_or_default();
-                let decision = match other.is_empty() {
-                    true => Decision::Approve { only: Some(vec![index]) },
-                    false => Decision::Edit { params: other },
+                let decision = if other.is_empty() {
+                    Decision::Approve { only: Some(vec![index]) }
+                } else {
+                    Decision::Edit { params: other }
                 };
                 self.decide(&Routed::own(number), decision, by, None)?;
             }

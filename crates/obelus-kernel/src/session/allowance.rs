@@ -122,7 +122,7 @@ impl Session {
 
     /// Whether a call here or below waits for a free place.
     fn wants_place(&self) -> bool {
-        let own = self.scheduler.has_ready() && !self.turn.stops() && !self.tasks.is_paused();
+        let own = self.scheduler.has_ready() && !self.turn.is_ending() && !self.tasks.is_paused();
         own || self.delegates.iter().any(|(_, child)| child.wants_place())
     }
 

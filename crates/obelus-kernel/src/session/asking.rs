@@ -18,7 +18,7 @@ use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::policy::{Reason, pays};
 use obelus_notebook::call_fields::CallFields as _;
-use obelus_notebook::describe::{CallPart, ValueMark, describe, marks};
+use obelus_notebook::describe::{CallPart, describe, marks};
 use obelus_notebook::plan::{RunsFor, StepOptions};
 
 /// A step, and the index of the call that was expanded over instances.
@@ -28,7 +28,7 @@ type TemplateId = (u32, usize);
 #[derive(Default)]
 struct QuestionGroup {
     calls: Vec<AskedCall>,
-    words: Vec<String>,
+    descriptions: Vec<String>,
     reasons: BTreeMap<String, Reason>,
 }
 
@@ -53,7 +53,7 @@ impl Session {
             let mut asked = AskedCall::new(Arc::clone(&frozen), self.hash_of(call, &frozen), vec![at]);
             asked.grounded = self.grounded_values(at, call);
             asked.marks = described.marks;
-            let number = self.ask(Draft::new(About::Call, vec![asked], described.words).because(reasons));
+            let number = self.ask(Draft::new(About::Call, vec![asked], described.text).because(reasons));
             self.start_preview(number);
         }
         self.scheduler.wake_followers(at);
@@ -69,7 +69,7 @@ impl Session {
             CallPart::Scopes => provenance.of_scopes(call),
         };
         let is_aside = |name: &str| call.aside(name).is_some();
-        CallDescription { words: describe(frozen, &is_aside, &origins), marks: marks(frozen, &is_aside, &origins) }
+        CallDescription { text: describe(frozen, &is_aside, &origins), marks: marks(frozen, &is_aside, &origins) }
     }
 
     /// Asks one question about the calls of one template over instances. Returns whether something was asked.
@@ -93,20 +93,20 @@ impl Session {
                 seen.insert(hash.clone(), (template, group.calls.len()));
                 let marks = described.marks;
                 group.calls.push(AskedCall { grounded, marks, ..AskedCall::new(call, hash, vec![at]) });
-                group.words.push(described.words);
+                group.descriptions.push(described.text);
                 group.reasons.extend(reasons.into_iter().map(|reason| (reason.to_string(), reason)));
             }
         }
         let asked_something = !groups.is_empty();
-        for QuestionGroup { calls, words, reasons } in groups.into_values() {
-            let draft = Draft::new(About::Call, calls, words.join("\n")).because(reasons.into_values().collect());
-            let number = self.ask(draft);
+        for QuestionGroup { calls, descriptions, reasons } in groups.into_values() {
+            let draft = Draft::new(About::Call, calls, descriptions.join("\n"));
+            let number = self.ask(draft.because(reasons.into_values().collect()));
             self.start_preview(number);
         }
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: StepOptions) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, options: StepOptions) {
         // Of open plans only the latest counts: two of them would do things twice.
         for number in self.inbox.open_where(|question| question.about == About::Plan) {
             let why = Some("another plan has taken its place");
@@ -118,49 +118,48 @@ impl Session {
         if !before_reading {
             reasons.push(Reason::PlannedAfterReading(shown.untrusted().map(str::to_owned).collect()));
         }
-        self.ask_about_calls(&calls, manner, before_reading, reasons, &|_, _| false);
+        self.ask_about_calls(&calls, options, before_reading, reasons, &|_, _| false);
     }
 
-    /// Asks about the calls of a plan. `is_own` says which parameters of a call a person has written.
+    /// Asks about the calls of a plan. `is_by_person` says which parameters of a call a person has written.
     pub(super) fn ask_about_calls(
         &mut self,
         calls: &[Arc<Value>],
-        manner: StepOptions,
+        options: StepOptions,
         before_reading: bool,
         reasons: Vec<Reason>,
-        is_own: &dyn Fn(usize, &str) -> bool,
+        is_by_person: &dyn Fn(usize, &str) -> bool,
     ) {
-        let words =
-            calls.iter().enumerate().map(|(index, call)| self.described_plan(call, &|name| is_own(index, name)));
-        let (words, marks): (Vec<String>, Vec<Vec<ValueMark>>) =
-            words.map(|described| (described.words, described.marks)).unzip();
-        let asked = calls.iter().zip(marks);
-        let asked = asked
-            .map(|(call, marks)| AskedCall { marks, ..AskedCall::new(Arc::clone(call), String::new(), Vec::new()) })
-            .collect();
-        let draft = Draft::new(About::Plan, asked, words.join("\n")).because(reasons);
-        self.ask(Draft { manner, before_reading, ..draft });
+        let mut asked = Vec::new();
+        let mut descriptions = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            let CallDescription { text, marks } = self.described_plan(call, &|name| is_by_person(index, name));
+            descriptions.push(text);
+            asked.push(AskedCall { marks, ..AskedCall::new(Arc::clone(call), String::new(), Vec::new()) });
+        }
+        let draft = Draft::new(About::Plan, asked, descriptions.join("\n")).because(reasons);
+        self.ask(Draft { options, before_reading, ..draft });
     }
 
     /// A call of a plan as text. An approval covers its proposal and literals, so those are marked; the values of
     /// references are judged when they are available.
-    fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> CallDescription {
+    fn described_plan(&self, call: &Value, is_by_person: &dyn Fn(&str) -> bool) -> CallDescription {
         let tool = call.tool().and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: CallPart<'_>| match part {
             CallPart::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
                 Origins::default()
             }
-            CallPart::Value([first, ..], _) if is_own(&first.key()) => Origins::default(),
-            CallPart::Proposal if is_own("_tool") => Origins::default(),
+            CallPart::Value([first, ..], _) if is_by_person(&first.key()) => Origins::default(),
+            CallPart::Proposal if is_by_person("_tool") => Origins::default(),
             _ => self.transcript.shown().clone(),
         };
-        CallDescription { words: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }
+        CallDescription { text: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }
     }
 
     /// Asks a person for a value.
-    pub(super) fn ask_for_input(&mut self, words: &str, schema: Option<Value>) -> QuestionNumber {
-        self.ask(Draft { schema, ..Draft::new(About::Input, Vec::new(), crate::visible(words)) })
+    pub(super) fn ask_for_input(&mut self, text: &str, schema: Option<Value>) -> QuestionNumber {
+        self.ask(Draft { schema, ..Draft::new(About::Input, Vec::new(), crate::visible(text)) })
     }
 
     /// Records a denial without a question.

@@ -10,7 +10,7 @@ use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
 use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
 use super::sent_by::SentBy;
-use super::solve::brings_output;
+use super::solve::has_output;
 use super::turn::Phase;
 use super::{Session, error_data};
 use crate::call::Call;
@@ -42,14 +42,14 @@ impl Session {
     }
 
     fn may_start(&self) -> bool {
-        !self.turn.stops()
+        !self.turn.is_ending()
             && !self.tasks.is_paused()
             && self.scheduler.has_room(self.settings.max_parallel)
             && self.free_places() > 0
     }
 
     fn check_job(&mut self, at: JobRef) {
-        if self.turn.stops() {
+        if self.turn.is_ending() {
             return;
         }
         match self.scheduler.readiness(at, &self.memory.context) {
@@ -131,7 +131,7 @@ impl Session {
 
     /// A model call has its result, or the model is asked for it.
     fn prepare_model_call(&mut self, at: JobRef, call: &Call) {
-        let Some(output) = call.output.as_ref().filter(|_| brings_output(call)) else {
+        let Some(output) = call.output.as_ref().filter(|_| has_output(call)) else {
             return self.scheduler.make_ready(at);
         };
         self.scheduler.begin_model_call(at);
@@ -172,7 +172,7 @@ impl Session {
         }
         // The end of a call whose result is not stored is not waited for.
         if call.output_path.is_none() {
-            self.turn.note_movement();
+            self.turn.note_progress();
         }
         self.scheduler.run(at);
         if let Some(delegate) = &call.delegate {
@@ -288,7 +288,7 @@ impl Session {
         self.close(at, Status::Failed);
     }
 
-    /// `has_run`: whether the words may be those of the tool. A refused call has never run.
+    /// `has_run`: whether the text may be that of the tool. A refused call has never run.
     pub(super) fn record_error(&mut self, at: JobRef, error: ReportError, has_run: bool) {
         if self.scheduler.find(at).is_none() {
             return;
@@ -296,7 +296,7 @@ impl Session {
         let own = if has_run { self.settings.origin_of_error(self.scheduler.call(at)) } else { Origins::default() };
         let name = self.scheduler.identity(at);
         let raw = Arc::clone(&self.scheduler.call(at).raw);
-        let words = json!(error).to_string();
+        let text = json!(error).to_string();
         if let Some(step) = self.scheduler.step_mut(at.step) {
             let job = &mut step.jobs[at.index()];
             let call = with_instance(&raw, job.instance.as_deref());
@@ -306,7 +306,7 @@ impl Session {
         }
         // The graph's own counters and limit decide how often its nodes may fail.
         if !matches!(self.graph.as_ref().and_then(super::GraphRun::current), Some(StepNode::Call { .. })) {
-            self.turn.note_failure(&name, &words);
+            self.turn.note_failure(&name, &text);
         }
     }
 
@@ -315,13 +315,13 @@ impl Session {
         if !self.scheduler.close(at, status) {
             return;
         }
-        self.tell_call(at, status);
+        self.transcribe_call(at, status);
         let is_read = || self.scheduler.call(at).tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
         if status == Status::Failed || (status == Status::Done && is_read()) {
             self.transcript.note_news();
         }
         if status == Status::Failed {
-            self.turn.note_movement();
+            self.turn.note_progress();
         }
         for other in self.inbox.close_job(at, status == Status::Done) {
             self.close(other, status);
@@ -369,7 +369,7 @@ impl Session {
             && self.plan_mode() == PlanMode::Eager
             && self.graph.is_none()
             && !self.tasks.is_paused()
-            && !self.turn.stops()
+            && !self.turn.is_ending()
             && !self.scheduler.early.contains((request, index));
         let early = self.scheduler.early.unclaimed();
         let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel)

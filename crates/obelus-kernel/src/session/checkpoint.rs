@@ -59,7 +59,7 @@ struct Checkpoint<'a> {
 impl Session {
     /// Does in place the work for [`Session::checkpoint`] that it would otherwise do in a copy.
     pub fn prepare_checkpoint(&mut self) {
-        self.transcript.settle();
+        self.transcript.flush();
     }
 
     /// The checkpoint as JSON; none while work is running, or a call waits for a person.
@@ -73,7 +73,7 @@ impl Session {
             inbox,
             transcript,
             turn,
-            words,
+            pending,
             graph,
             projection,
             delegates: _,
@@ -82,7 +82,7 @@ impl Session {
             rules,
             consents,
         } = self;
-        let is_idle = turn.is_at_rest() && scheduler.is_idle() && tasks.is_empty() && words.queue.is_empty();
+        let is_idle = turn.is_at_rest() && scheduler.is_idle() && tasks.is_empty() && pending.queue.is_empty();
         if !is_idle || constants.depth > 0 {
             return None;
         }
@@ -101,7 +101,7 @@ impl Session {
             next_request,
             inbox: inbox.checkpoint()?,
             projection: Cow::Borrowed(projection),
-            attached: Cow::Borrowed(&words.attached),
+            attached: Cow::Borrowed(&pending.attached),
             paused: Cow::Borrowed(&tasks.paused),
             rules: rules.changed().map(Cow::Borrowed),
             consents: Cow::Borrowed(consents),
@@ -112,33 +112,33 @@ impl Session {
 
     /// Restores a [`Session::checkpoint`] in a new session that was created like the original. `past` loads the
     /// messages that were left out: [`Session::past`] of the session as its journal had it at that point.
-    pub fn restore(mut self, kept: &str, past: LoadPast) -> Result<Self, String> {
-        let kept: Checkpoint<'_> = serde_json::from_str(kept).map_err(|error| error.to_string())?;
-        if kept.form != FORM {
-            return Err(format!("it is of form {}, and not {FORM}", kept.form));
+    pub fn restore(mut self, stored: &str, past: LoadPast) -> Result<Self, String> {
+        let stored: Checkpoint<'_> = serde_json::from_str(stored).map_err(|error| error.to_string())?;
+        if stored.form != FORM {
+            return Err(format!("it is of form {}, and not {FORM}", stored.form));
         }
-        if kept.id != self.constants.id {
-            return Err(format!("it is of the session `{}`", kept.id));
+        if stored.id != self.constants.id {
+            return Err(format!("it is of the session `{}`", stored.id));
         }
-        self.memory.context.restore(kept.context, past)?;
-        self.memory.set_now(kept.now);
-        self.memory.set_digests(kept.digests.into_owned());
-        if let Some(rules) = kept.rules {
+        self.memory.context.restore(stored.context, past)?;
+        self.memory.set_now(stored.now);
+        self.memory.set_digests(stored.digests.into_owned());
+        if let Some(rules) = stored.rules {
             self.set_rules(rules.into_owned());
         }
-        self.set_mode(kept.mode);
-        self.turn = kept.turn.into_owned();
-        self.transcript.restore(kept.transcript.into_owned());
-        self.spent = kept.spent;
-        self.scheduler.restore(Counters { next_step: kept.next_step, next_request: kept.next_request });
+        self.set_mode(stored.mode);
+        self.turn = stored.turn.into_owned();
+        self.transcript.restore(stored.transcript.into_owned());
+        self.spent = stored.spent;
+        self.scheduler.restore(Counters { next_step: stored.next_step, next_request: stored.next_request });
         let before_first = self.inbox.before_first();
-        self.inbox = kept.inbox.into();
+        self.inbox = stored.inbox.into();
         self.inbox.number_after(before_first);
-        self.projection = kept.projection.into_owned();
-        self.words.attached = kept.attached.into_owned();
-        self.tasks.paused = kept.paused.into_owned();
-        self.consents = kept.consents.into_owned();
-        match (&mut self.graph, kept.cursor) {
+        self.projection = stored.projection.into_owned();
+        self.pending.attached = stored.attached.into_owned();
+        self.tasks.paused = stored.paused.into_owned();
+        self.consents = stored.consents.into_owned();
+        match (&mut self.graph, stored.cursor) {
             (Some(run), Some(cursor)) => run.restore(cursor.into_owned()),
             (None, None) => {}
             _ => return Err("the agent's graph of steps is another one".to_owned()),

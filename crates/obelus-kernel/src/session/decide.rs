@@ -72,7 +72,7 @@ impl Session {
     /// Refuses decisions that start something while the turn ends.
     pub(super) fn must_not_be_ending(&self, decision: &Decision) -> Result<(), Refused> {
         use Decision::{Approve, Consent, DidNot, Edit};
-        if !self.turn.stops() || !matches!(decision, Approve { .. } | Consent { .. } | Edit { .. } | DidNot) {
+        if !self.turn.is_ending() || !matches!(decision, Approve { .. } | Consent { .. } | Edit { .. } | DidNot) {
             return Ok(());
         }
         let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
@@ -151,14 +151,14 @@ impl Session {
         }
         let left_out: Vec<usize> = question.open_calls().filter(|index| !chosen.contains(index)).collect();
         let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
-        let manner = question.manner;
+        let options = question.options;
         let trigger = Trigger::Approved { by_person: true, before_reading: question.before_reading };
-        let (at, reason) = (self.memory.now(), SessionReason::LeftOut.words(self.settings.language.as_deref()));
-        let ruled = QuestionEnd { status: QuestionStatus::Denied, at, by, reason: Some(reason) };
-        self.inbox.decide_calls(number, &left_out, false, ruled);
+        let (at, reason) = (self.memory.now(), SessionReason::LeftOut.text(self.settings.language.as_deref()));
+        let end = QuestionEnd { status: QuestionStatus::Denied, at, by, reason: Some(reason) };
+        self.inbox.decide_calls(number, &left_out, false, end);
         self.end_question(number, QuestionStatus::Approved, by, None);
         let decision = if left_out.is_empty() { "approved" } else { "approved in part" };
-        self.tell_decision(json!({"about": "plan", "decision": decision}));
+        self.transcribe_decision(json!({"about": "plan", "decision": decision}));
         let calls_where = |is_chosen: bool| -> Vec<Arc<Value>> {
             let all = calls.iter().enumerate().filter(|(index, _)| chosen.contains(index) == is_chosen);
             all.map(|(_, call)| Arc::clone(call)).collect()
@@ -168,7 +168,7 @@ impl Session {
         self.forget_unwanted(&calls_where(true));
         self.turn.reopen();
         let step = self.scheduler.next_step();
-        self.start_step(&calls, trigger, manner);
+        self.start_step(&calls, trigger, options);
         self.drop_left_out(step, &left_out, reason);
         Ok(())
     }
@@ -242,11 +242,11 @@ impl Session {
         match decision {
             Decision::Value { value } => {
                 self.take_input(number, value.clone())?;
-                self.tell_decision(json!({"about": "question", "answer": value}));
+                self.transcribe_decision(json!({"about": "question", "answer": value}));
                 self.end_question(number, QuestionStatus::Answered, by, None);
             }
             Decision::Deny { reason } => {
-                self.tell_decision(json!({"about": "question", "decision": "declined", "reason": reason}));
+                self.transcribe_decision(json!({"about": "question", "decision": "declined", "reason": reason}));
                 self.end_question(number, QuestionStatus::Denied, by, Some(&reason));
             }
             other => return Err(unfit(question, &other)),
@@ -257,8 +257,8 @@ impl Session {
 
     /// Lets calls of a question run, exactly as shown.
     pub(super) fn approve(&mut self, number: QuestionNumber, indexes: &[usize], by: &str) {
-        let ruled = QuestionEnd { status: QuestionStatus::Approved, at: self.memory.now(), by, reason: None };
-        let released = self.inbox.decide_calls(number, indexes, true, ruled);
+        let end = QuestionEnd { status: QuestionStatus::Approved, at: self.memory.now(), by, reason: None };
+        let released = self.inbox.decide_calls(number, indexes, true, end);
         self.turn.reopen();
         for (hash, jobs) in released {
             let Some((&primary, others)) = jobs.split_first() else { continue };
@@ -275,15 +275,15 @@ impl Session {
     /// Denies calls of a question.
     pub(super) fn deny(&mut self, number: QuestionNumber, indexes: &[usize], reason: &str, by: &str) {
         let Some(is_plan) = self.inbox.get(number).map(|question| question.about == About::Plan) else { return };
-        let ruled = QuestionEnd { status: QuestionStatus::Denied, at: self.memory.now(), by, reason: Some(reason) };
-        let dropped = self.inbox.decide_calls(number, indexes, false, ruled);
+        let end = QuestionEnd { status: QuestionStatus::Denied, at: self.memory.now(), by, reason: Some(reason) };
+        let dropped = self.inbox.decide_calls(number, indexes, false, end);
         self.turn.reopen();
         if is_plan {
             let calls =
                 self.inbox.get(number).map(|question| question.calls.iter().map(|asked| Arc::clone(&asked.call)));
             self.note_unwanted(&calls.into_iter().flatten().collect::<Vec<_>>());
             let error = ReportError::new("plan_denied", reason);
-            self.transcript.tell_error(error_data(Value::Null, &error));
+            self.transcript.add_error(error_data(Value::Null, &error));
             self.transcript.note_plan_denied(error);
         }
         for (hash, jobs) in dropped {
@@ -356,7 +356,7 @@ impl Session {
             }
             About::Call | About::Plan => {
                 let open: Vec<usize> = question.open_calls().collect();
-                let reason = SessionReason::Lapsed.words(self.settings.language.as_deref());
+                let reason = SessionReason::Lapsed.text(self.settings.language.as_deref());
                 self.deny(number, &open, reason, SentBy::NOBODY);
             }
         }

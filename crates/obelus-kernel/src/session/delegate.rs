@@ -279,7 +279,7 @@ impl Session {
             TurnEnd::Degraded | TurnEnd::Limit | TurnEnd::Stopped => {
                 // The reason may quote results that the delegate's plans were not made of.
                 if let Some(child) = self.delegates.get(at) {
-                    self.scheduler.add_origins(at, &child.in_view());
+                    self.scheduler.add_origins(at, &child.visible_origins());
                 }
                 let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
                 // The prefix is added once, however many delegates it came through.

@@ -25,9 +25,10 @@ impl Session {
             LocalCall::Job(at) => at,
         };
         let Some(at) = self.scheduler.running_job(at) else { return };
-        match self.is_idempotent(at) {
-            true => self.start_again(at),
-            false => self.ask_about_doubt(at, Reason::Interrupted),
+        if self.is_idempotent(at) {
+            self.start_again(at);
+        } else {
+            self.ask_about_doubt(at, Reason::Interrupted);
         }
     }
 
@@ -84,7 +85,7 @@ impl Session {
     }
 
     fn may_try_again(&self, at: JobRef, most: u32) -> bool {
-        self.scheduler.job(at).attempt < most && !self.turn.stops()
+        self.scheduler.job(at).attempt < most && !self.turn.is_ending()
     }
 
     /// Asks a person whether a call has happened, once.
@@ -96,7 +97,7 @@ impl Session {
         let started = Reason::Started(job.started);
         let asked =
             AskedCall { marks: described.marks, ..AskedCall::new(frozen.call.clone(), String::new(), vec![at]) };
-        self.ask(Draft::new(About::InDoubt, vec![asked], described.words).because(vec![known, started]));
+        self.ask(Draft::new(About::InDoubt, vec![asked], described.text).because(vec![known, started]));
         self.scheduler.set_awaits_user(at, true);
         self.note_doubt(at);
     }

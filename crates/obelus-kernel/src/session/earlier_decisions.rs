@@ -15,7 +15,7 @@ use crate::call::Call;
 impl Session {
     /// Whether exactly this call was decided before, or is being asked about; that settles it.
     pub(super) fn settle_by_earlier_decision(&mut self, at: JobRef, call: &Call) -> bool {
-        let refuses = call.aside("confirmation_decision").is_some_and(|said| said == "deny");
+        let refuses = call.aside("confirmation_decision").is_some_and(|decision| decision == "deny");
         if self.inbox.is_blank() && !refuses {
             return false;
         }
@@ -33,8 +33,8 @@ impl Session {
 
     /// The model reports that the user declined, which is always accepted.
     fn take_claimed_denial(&mut self, at: JobRef, call: &Call, frozen: &Arc<Value>, hash: &str) {
-        let silent = SessionReason::Declined.words(self.settings.language.as_deref());
-        let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
+        let default_reason = SessionReason::Declined.text(self.settings.language.as_deref());
+        let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(default_reason);
         match self.inbox.about(hash) {
             Some((number, index)) => self.deny(number, &[index], reason, SentBy::AGENT_FOR_USER),
             None => self.record_denial(frozen, hash, reason),
@@ -48,19 +48,19 @@ impl Session {
 
     /// Drops a denied call, unless it is requested again after a later message of the user.
     fn settle_by_denial(&mut self, at: JobRef, call: &Call, frozen: &Value, hash: &str) -> bool {
-        let here = self.inbox.denied(hash).map(|since| self.memory.words_since(since).is_some());
+        let here = self.inbox.denied(hash).map(|since| self.memory.user_text_since(since).is_some());
         let denials = [here, self.denied_elsewhere(call, frozen)];
         if denials == [None, None] {
             return false;
         }
         // A graph has no way to request it: a later message of the user suffices.
-        let asks = says(call, "requires_confirmation") || self.graph.is_some();
-        if asks && denials.into_iter().flatten().all(|has_words_since| has_words_since) {
+        let asks = is_aside_true(call, "requires_confirmation") || self.graph.is_some();
+        if asks && denials.into_iter().flatten().all(|user_wrote_since| user_wrote_since) {
             self.inbox.forget_denial(hash);
             self.forget_shared_denial(at);
             return false;
         }
-        self.drop_denied(at, SessionReason::DeniedBefore.words(self.settings.language.as_deref()));
+        self.drop_denied(at, SessionReason::DeniedBefore.text(self.settings.language.as_deref()));
         true
     }
 
@@ -70,7 +70,7 @@ impl Session {
         self.inbox.join_question(number, index, at);
         self.scheduler.set_status(at, Status::Waiting);
         self.scheduler.wake_followers(at);
-        if says(call, "confirmed") && self.has_consent(number) {
+        if is_aside_true(call, "confirmed") && self.has_consent(number) {
             self.approve(number, &[index], SentBy::CONVERSATION);
         }
         true
@@ -86,7 +86,7 @@ impl Session {
 
     /// A confirmed call that a person approved before uses that result instead of running again.
     fn settle_by_approval(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
-        match self.inbox.approved(hash).filter(|_| says(call, "confirmed")) {
+        match self.inbox.approved(hash).filter(|_| is_aside_true(call, "confirmed")) {
             None => return false,
             Some(Approved::Done) => self.close(at, Status::Done),
             Some(Approved::Running(primary)) => {
@@ -100,14 +100,14 @@ impl Session {
     /// Whether there is evidence for the model's claim that the user agreed.
     fn has_consent(&self, number: QuestionNumber) -> bool {
         let Some(question) = self.inbox.get(number) else { return false };
-        let consents = |words: &str| question.is_consent(&self.settings.consent, words);
+        let consents = |text: &str| question.is_consent(&self.settings.consent, text);
         self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
             && !question.needs_direct_answer()
             && self.inbox.answerable == Some(Routed::own(number))
-            && self.memory.words_since(question.asked_after).is_some_and(consents)
+            && self.memory.user_text_since(question.asked_after).is_some_and(consents)
     }
 }
 
-fn says(call: &Call, aside: &str) -> bool {
+fn is_aside_true(call: &Call, aside: &str) -> bool {
     call.aside(aside) == Some(&Value::Bool(true))
 }

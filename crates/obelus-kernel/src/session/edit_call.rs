@@ -58,7 +58,7 @@ impl Session {
         if let Some(asked) = self.inbox.get_mut(number) {
             *asked = question;
         }
-        // Calls that joined it have the same result, so they are told as edited too.
+        // Calls that joined it have the same result, so they are reported as edited too.
         let joined = self.inbox.get(number).into_iter().flat_map(|question| &question.calls[index].jobs);
         for at in std::iter::once(&at).chain(joined) {
             if let Some(job) = self.scheduler.job_mut(*at) {
@@ -88,9 +88,7 @@ impl Session {
         let mut edited = frozen.params(call);
         let mut whole = (*frozen.call).clone();
         for (name, value) in respelled.as_ref().unwrap_or(params) {
-            if name.starts_with('_') || !Call::is_param(name, tool) || !is_param(tool, &edited, name) {
-                return Err(unknown_param(tool, &edited, name));
-            }
+            check_param(tool, &edited, name)?;
             whole[name] = value.clone();
             edited[name] = value.clone();
         }
@@ -200,20 +198,21 @@ fn dotted_value<'v>(call: &'v Value, path: &str) -> Option<&'v Value> {
 /// The parameters of a tool's call, as far as the tool names them.
 fn param_names<'a>(tool: &'a Tool, params: &'a Value) -> Vec<&'a str> {
     let declared = tool.params().get("properties").and_then(Value::as_object);
-    let own = params.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-    declared.into_iter().flatten().map(|(name, _)| name.as_str()).chain(own).collect()
+    let given = params.as_object();
+    [declared, given].into_iter().flatten().flat_map(Map::keys).map(String::as_str).collect()
 }
 
-/// The refusal of an unknown parameter.
-pub(super) fn unknown_param(tool: &Tool, params: &Value, name: &str) -> Refused {
-    let (name, near) = (crate::visible(name), closest(name, &param_names(tool, params)).map(str::to_owned));
-    let hint = near.as_ref().map(|near| format!("; did you mean `{near}`?"));
-    let text = format!("`{name}` is not a parameter{}", hint.unwrap_or_default());
-    Refused::misfit("bad_edit", text, InvalidValue::UnknownParam { name, near })
-}
-
-/// Whether a person may set a parameter: the tool declares it, the call has it, or the tool declares none.
-pub(super) fn is_param(tool: &Tool, params: &Value, name: &str) -> bool {
+/// Refuses a parameter that a person may not set: it is neither in the tool nor in the call, unless the tool declares
+/// none.
+pub(super) fn check_param(tool: &Tool, params: &Value, name: &str) -> Result<(), Refused> {
+    let names = param_names(tool, params);
     let is_open = tool.params().get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
-    is_open || param_names(tool, params).contains(&name)
+    if !name.starts_with('_') && Call::is_param(name, tool) && (is_open || names.contains(&name)) {
+        return Ok(());
+    }
+    let near = closest(name, &names).map(str::to_owned);
+    let hint = near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let name = crate::visible(name);
+    let text = format!("`{name}` is not a parameter{hint}");
+    Err(Refused::misfit("bad_edit", text, InvalidValue::UnknownParam { name, near }))
 }

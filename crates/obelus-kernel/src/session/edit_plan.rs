@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::edit_call::{is_param, unknown_param};
+use super::edit_call::check_param;
 use super::ids::QuestionNumber;
 use super::inbox::{Question, QuestionStatus};
 use super::{Refused, Session};
@@ -35,22 +35,23 @@ impl Session {
         if calls.iter().any(|call| !call.is_object() || depth(call) >= MAX_DEPTH) {
             return Err(bad_edit(format!("a call is an object of less than {MAX_DEPTH} levels")));
         }
-        let check = plan::check_with_options(&calls, PlanMode::Lazy, question.manner, &self.memory.context);
+        let check = plan::check_with_options(&calls, PlanMode::Lazy, question.options, &self.memory.context);
         if let Some(fault) = check.errors.first() {
             return Err(bad_edit(fault.to_string()));
         }
         let before: Vec<Arc<Value>> = question.calls.iter().map(|asked| Arc::clone(&asked.call)).collect();
-        let (manner, before_reading, reasons) = (question.manner, question.before_reading, question.reasons.clone());
+        let (options, before_reading) = (question.options, question.before_reading);
+        let reasons = question.reasons.clone();
         self.end_question(number, QuestionStatus::Answered, by, Some("changed: another question is about the outcome"));
         let removed: Vec<Arc<Value>> = before.iter().filter(|call| !calls.contains(call)).cloned().collect();
         self.note_unwanted(&removed);
         self.memory.remember(Message::Plan(Plan { calls: calls.clone(), mode: PlanMode::Lazy }));
-        let is_own = |index: usize, name: &str| {
+        let is_by_person = |index: usize, name: &str| {
             let unchanged = |call: &Arc<Value>| call.get(name) == calls[index].get(name);
             let was_there = |call: &Arc<Value>| call.get("_tool") == calls[index].get("_tool") && unchanged(call);
             !before.iter().any(was_there)
         };
-        self.ask_about_calls(&calls, manner, before_reading, reasons, &is_own);
+        self.ask_about_calls(&calls, options, before_reading, reasons, &is_by_person);
         self.turn.reopen();
         Ok(())
     }
@@ -80,11 +81,9 @@ impl Session {
     fn change_call(&self, call: &mut Value, params: &Map<String, Value>) -> Result<(), Refused> {
         let read = Call::read(&Arc::new(call.clone()), &self.memory.context).0;
         let Some(tool) = &read.tool else { return Ok(()) };
-        let own = read.outline();
+        let known = read.outline();
         for (name, value) in params {
-            if name.starts_with('_') || !Call::is_param(name, tool) || !is_param(tool, &own, name) {
-                return Err(unknown_param(tool, &own, name));
-            }
+            check_param(tool, &known, name)?;
             call[name] = value.clone();
         }
         Ok(())

@@ -26,11 +26,11 @@ impl Session {
             _ => None,
         });
         let proposals = earlier.flatten().filter(|proposal| proposal.tool() == call.tool());
-        let kept = |proposal: &Value| {
+        let unchanged = |proposal: &Value| {
             write.params.iter().filter(|given| proposal.get(&given.name) == Some(&given.value)).count()
         };
         // Of several proposals, the one with the most values of the call; of those, the latest.
-        let Some(proposal) = proposals.max_by_key(|proposal| kept(proposal)) else { return };
+        let Some(proposal) = proposals.max_by_key(|proposal| unchanged(proposal)) else { return };
         let edited: Vec<bool> = write.params.iter().map(|given| self.is_edited(given, proposal)).collect();
         for (given, is_edited) in write.params.iter_mut().zip(edited) {
             given.is_edited = is_edited;
@@ -55,7 +55,7 @@ impl Session {
                 let (mut has_text, mut is_written) = (false, true);
                 each_text(&given.value, &mut |text| {
                     has_text = true;
-                    is_written &= self.inbox.written().iter().any(|words| words == text);
+                    is_written &= self.inbox.texts_by_people().iter().any(|written| written == text);
                 });
                 has_text && is_written
             }

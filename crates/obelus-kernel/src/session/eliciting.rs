@@ -21,8 +21,8 @@ const CALL_HAS_ENDED: &str = "the call that asked it is not at work any more";
 
 impl Session {
     /// Takes a question of a running call.
-    pub(super) fn elicit(&mut self, id: &CallId, key: String, words: String, schema: Value) {
-        let asked = ElicitationRequest { key, words, schema };
+    pub(super) fn elicit(&mut self, id: &CallId, key: String, text: String, schema: Value) {
+        let asked = ElicitationRequest { key, text, schema };
         let (job, asked) = match id.local() {
             // No question is asked before the job of the call is known.
             Some(LocalCall::Early { request, index }) => match self.scheduler.early.elicit((request, index), asked) {
@@ -40,7 +40,7 @@ impl Session {
 
     /// Asks a person for a job, which the driver knows as `call`.
     pub(super) fn open_elicitation(&mut self, at: JobRef, call: CallId, asked: ElicitationRequest) {
-        let ElicitationRequest { key, words, schema } = asked;
+        let ElicitationRequest { key, text, schema } = asked;
         let is_of_job = |question: &Question| question.elicitation.as_ref().is_some_and(|known| known.job == at);
         let is_same = |question: &Question| question.elicitation.as_ref().is_some_and(|known| known.key == key);
         // A repeated elicitation is ignored.
@@ -50,19 +50,20 @@ impl Session {
         let times = self.inbox.all().filter(|question| is_of_job(question)).count();
         let (job, asks) = (self.scheduler.job(at), self.scheduler.call(at));
         let is_in_doubt = job.awaits_user && job.elicitations == 0;
-        let may_ask = !self.turn.stops() && !is_in_doubt;
+        let may_ask = !self.turn.is_ending() && !is_in_doubt;
         let Some(frozen) = job.frozen.as_ref().filter(|_| may_ask) else {
             return self.answer_elicitation_of(call, key, ElicitationAnswer::Gone);
         };
-        let unfit = match times >= MOST_ELICITATIONS {
-            true => Some(format!("one call may ask {MOST_ELICITATIONS} times")),
-            false => fault_of_schema(&schema),
+        let unfit = if times >= MOST_ELICITATIONS {
+            Some(format!("one call may ask {MOST_ELICITATIONS} times"))
+        } else {
+            fault_of_schema(&schema)
         };
         if let Some(reason) = unfit {
             return self.answer_elicitation_of(call, key, ElicitationAnswer::Declined { reason });
         }
         let origins = self.settings.origin_of_error(asks);
-        let description = describe_elicitation(asks.tool_name(), &words, &schema, &origins);
+        let description = describe_elicitation(asks.tool_name(), &text, &schema, &origins);
         let asked = AskedCall::new(frozen.call.clone(), String::new(), vec![at]);
         let draft = Draft::new(About::Input, vec![asked], description);
         let elicitation = Some(Elicitation { job: at, call, key });

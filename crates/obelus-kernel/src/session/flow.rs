@@ -19,7 +19,7 @@ use obelus_notebook::plan::StepOptions;
 
 impl Session {
     /// Begins a turn, with the user's message if there is one.
-    pub(super) fn begin(&mut self, mut words: Option<PendingMessage>) {
+    pub(super) fn begin(&mut self, mut message: Option<PendingMessage>) {
         if !self.constants.persistent && self.turn.phase() == Phase::Rested(TurnEnd::Output) {
             self.forget_state();
         }
@@ -27,22 +27,22 @@ impl Session {
             self.withdraw_questions(SessionReason::WentOn);
         }
         let was_limited = self.turn.phase() == Phase::Rested(TurnEnd::Limit);
-        let goes_on = words.as_ref().is_some_and(|words| self.settings.consent.goes_on(&words.text));
+        let goes_on = message.as_ref().is_some_and(|message| self.settings.consent.goes_on(&message.text));
         self.keep_planned();
         self.transcript.begin_turn();
         let began = (self.scheduler.next_step(), self.memory.context.length());
-        let pictures = match &mut words {
-            Some(words) => std::mem::take(&mut words.pictures),
-            None => std::mem::take(&mut self.words.attached),
+        let pictures = match &mut message {
+            Some(message) => std::mem::take(&mut message.pictures),
+            None => std::mem::take(&mut self.pending.attached),
         };
         self.turn.begin(&self.settings, began, pictures);
-        if let Some(words) = words {
-            self.remember_words(Role::User, &words.text);
-            self.note_goal(&words.text);
-            self.inbox.answerable = words.only_question;
+        if let Some(message) = message {
+            self.add_message(Role::User, &message.text);
+            self.note_goal(&message.text);
+            self.inbox.answerable = message.only_question;
         }
         if !self.turn.pictures().is_empty() {
-            self.transcript.show(&Origins::of(Role::User.into()));
+            self.transcript.note_shown(&Origins::of(Role::User.into()));
         }
         match self.graph {
             Some(_) if was_limited && goes_on => self.continue_graph(),
@@ -60,7 +60,7 @@ impl Session {
     fn forget_state(&mut self) {
         if let Some(place_of) = self.memory.keep_texts_only() {
             self.inbox.shift_lengths(place_of);
-            self.transcript.keep_words_only();
+            self.transcript.keep_texts_only();
             self.memory.grounds = GroundIndex::default();
         }
     }
@@ -70,11 +70,12 @@ impl Session {
         if self.is_answer(&text) {
             return;
         }
-        let pictures = std::mem::take(&mut self.words.attached);
-        let words = PendingMessage { text, only_question: self.only_question(), pictures };
-        match self.turn.is_at_rest() {
-            true => self.begin(Some(words)),
-            false => self.words.queue.push_back(words),
+        let pictures = std::mem::take(&mut self.pending.attached);
+        let message = PendingMessage { text, only_question: self.only_question(), pictures };
+        if self.turn.is_at_rest() {
+            self.begin(Some(message));
+        } else {
+            self.pending.queue.push_back(message);
         }
     }
 
@@ -112,11 +113,11 @@ impl Session {
         }
         self.drop_early_calls();
         self.forget_overwritten();
-        self.tell_waiting_calls();
+        self.transcribe_waiting_calls();
         self.transcript.note_request(usize::try_from(self.settings.transcript_chars).unwrap_or(usize::MAX));
-        let shown = self.settings.counted_as_shown(self.in_view());
-        self.transcript.show(&shown);
-        self.show_words_of_tools();
+        let shown = self.settings.counted_as_shown(self.visible_origins());
+        self.transcript.note_shown(&shown);
+        self.note_tool_descriptions_shown();
         self.catch_up_grounds_of_shown();
         let number = self.scheduler.number_request();
         self.turn.ask_model(number);
@@ -124,21 +125,21 @@ impl Session {
     }
 
     /// Unchecked descriptions of tools count as shown untrusted data (POL-8), for every planner.
-    fn show_words_of_tools(&mut self) {
+    fn note_tool_descriptions_shown(&mut self) {
         let sources = self.memory.context.tools().filter_map(|tool| tool.words_of());
         let origins: Origins = sources.map(|name| Origin::Tool { name: name.into(), trusted: false }).collect();
-        self.transcript.show(&origins);
+        self.transcript.note_shown(&origins);
     }
 
     /// The origins of everything that a request shows: memory, calls with resolved references, and delegates'
     /// questions.
-    pub(super) fn in_view(&self) -> Origins {
+    pub(super) fn visible_origins(&self) -> Origins {
         let mut all = self.memory.context.all_origins();
         all.join(self.transcript.history_origins());
         self.scheduler.origins().for_each(|origins| all.join(origins));
         for (_, child) in self.delegates.iter() {
             all.join(child.transcript.shown());
-            all.join(&child.in_view());
+            all.join(&child.visible_origins());
         }
         all
     }
@@ -167,14 +168,14 @@ impl Session {
     pub(super) fn proceed(&mut self) {
         loop {
             self.advance();
-            let meets_limit = self.turn.stops() && self.scheduler.has_ready();
+            let meets_limit = self.turn.is_ending() && self.scheduler.has_ready();
             if meets_limit && self.turn.is_at_rest() {
                 self.turn.enter(Phase::Working);
             }
             if let Phase::Rested(_) = self.turn.phase()
-                && let Some(words) = self.words.queue.pop_front()
+                && let Some(message) = self.pending.queue.pop_front()
             {
-                self.begin(Some(words));
+                self.begin(Some(message));
             } else if self.turn.phase() != Phase::Working || self.is_busy() {
                 return;
             } else if !self.ask_about_groups() {
@@ -194,7 +195,7 @@ impl Session {
     }
 
     fn is_busy(&self) -> bool {
-        let waits_for_room = self.scheduler.has_ready() && !self.turn.stops();
+        let waits_for_room = self.scheduler.has_ready() && !self.turn.is_ending();
         // Detached delegates with open questions keep the turn open.
         let asks = |child: &Session| !child.turn.is_waiting() && child.questions().iter().any(Question::is_open);
         waits_for_room
@@ -255,22 +256,22 @@ impl Session {
 
     /// Shows the result as text, because a question is still open, and the turn rests on that.
     fn say_output(&mut self) {
-        let Ok(Value::String(words)) = self.output_for_people() else { return };
+        let Ok(Value::String(text)) = self.output_for_people() else { return };
         let Value::String(output) = self.turn.take_output() else { return };
-        if !self.turn.has_said(&output) {
-            self.remember_words(Role::Assistant, &output);
-            self.turn.note_agent_message(&words);
-            self.tasks.push(Task::Say(words));
+        if !self.turn.has_sent(&output) {
+            self.add_message(Role::Assistant, &output);
+            self.turn.note_agent_message(&text);
+            self.tasks.push(Task::Say(text));
         }
     }
 
-    /// The result is invalid: the model is told, and asked again unless it has failed too often.
+    /// The result is invalid: the model gets the error, and is asked again unless it has failed too often.
     fn refuse_output(&mut self, fault: &Fault) {
         let output = self.turn.take_output();
         self.turn.note_failure(&output.to_string(), &fault.text);
         self.turn.note_fault();
-        self.transcript.tell_error(error_data(json!({"output": output}), &fault.into()));
-        if !self.turn.stops() {
+        self.transcript.add_error(error_data(json!({"output": output}), &fault.into()));
+        if !self.turn.is_ending() {
             self.report_errors();
             self.request();
         }
@@ -298,21 +299,21 @@ impl Session {
             self.forget_plans();
         }
         self.turn.reason = reason;
-        let is_said = self.turn.output().as_str().is_some_and(|words| self.turn.has_said(words));
-        if ends == TurnEnd::Waiting && is_said && self.follow_up() != FollowUp::Always {
+        let is_sent = self.turn.output().as_str().is_some_and(|text| self.turn.has_sent(text));
+        if ends == TurnEnd::Waiting && is_sent && self.follow_up() != FollowUp::Always {
             // The text has reached the user: no result is held back for a decision.
             self.turn.take_output();
         }
-        if let Value::String(words) = self.turn.output()
+        if let Value::String(text) = self.turn.output()
             && self.gives_output(ends)
             && self.constants.depth == 0
-            && !self.turn.has_said(words)
+            && !is_sent
         {
-            let words = words.clone();
-            self.remember_words(Role::Assistant, &words);
+            let text = text.clone();
+            self.add_message(Role::Assistant, &text);
         }
         if ends == TurnEnd::Output && self.constants.depth == 0 {
-            self.turn.note_last_words(self.memory.now());
+            self.turn.note_last_message(self.memory.now());
         }
         if let Some(reply) = self.reply() {
             self.tasks.push(Task::Rest(Box::new(reply)));
@@ -335,7 +336,7 @@ impl Session {
         Some(Reply {
             ends,
             output: if self.gives_output(ends) { self.output_for_people().unwrap_or_default() } else { Value::Null },
-            said: self.turn.said().to_vec(),
+            said: self.turn.agent_messages().to_vec(),
             calls: self.distinct_calls(),
             waiting: waiting.collect(),
             reason: self.turn.reason.clone(),
@@ -346,14 +347,17 @@ impl Session {
 
     /// Reports errors as messages when the step rests, so that the model can correct them with the next request.
     pub(super) fn report_errors(&mut self) {
-        let own = self.transcript.take_errors().into_iter().map(|error| (error, Origins::of(Origin::Model)));
-        let own: Vec<(Value, Origins)> = own.collect();
-        // The error of a started call is reported with the call.
-        own.iter().for_each(|(error, origins)| self.tell_fault(error, origins));
-        let errors: Vec<(Value, Origins)> = own.into_iter().chain(self.scheduler.take_errors()).collect();
+        let mut errors = Vec::new();
+        for error in self.transcript.take_errors() {
+            let origins = Origins::of(Origin::Model);
+            // The error of a started call is in the transcript with the call.
+            self.transcribe_fault(&error, &origins);
+            errors.push((error, origins));
+        }
+        errors.extend(self.scheduler.take_errors());
         for (error, origins) in errors {
             // All of them are shown, although `†error` reads only the latest.
-            self.transcript.show(&self.settings.counted_as_shown(origins.clone()));
+            self.transcript.note_shown(&self.settings.counted_as_shown(origins.clone()));
             let mut data = Data::plain("error", error);
             data.origins = Some(origins);
             self.memory.remember(Message::Data(Box::new(data)));

@@ -24,7 +24,7 @@ impl Session {
         match self.follow_up() {
             FollowUp::Always | FollowUp::Never => false,
             FollowUp::AfterReads => self.transcript.has_news() && self.turn.output().is_null(),
-            FollowUp::UntilDone => self.turn.has_moved() && !self.is_done_in_shadow() && !self.awaits_decisions(),
+            FollowUp::UntilDone => self.turn.has_progress() && !self.is_done_in_shadow() && !self.awaits_decisions(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Session {
         if self.follow_up() != FollowUp::UntilDone {
             return;
         }
-        self.turn.note_movement();
+        self.turn.note_progress();
         if was_at_rest && self.turn.asks_model() {
             self.keep_planned();
             self.transcript.begin_turn_by_decision();

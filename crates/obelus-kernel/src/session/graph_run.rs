@@ -130,9 +130,10 @@ impl GraphRun {
             report.map(|report| json!({"tool": report.call["_tool"], "status": report.status, "error": report.error}));
         let last = last.unwrap_or_default();
         let Cursor { node, failed, .. } = &mut self.cursor;
-        match did_not_succeed {
-            true => *failed.entry(node.clone()).or_default() += 1,
-            false => drop(failed.remove(node)),
+        if did_not_succeed {
+            *failed.entry(node.clone()).or_default() += 1;
+        } else {
+            failed.remove(node);
         }
         self.cursor.calls.insert(self.cursor.node.clone(), last.clone());
         self.cursor.last = last;

@@ -24,7 +24,7 @@ impl Session {
     /// Updates the index if it matters for the call of a job.
     pub(super) fn catch_up_grounds(&mut self, at: JobRef) {
         if self.needs_grounds(&self.scheduler.step_of(at).literal, self.scheduler.call(at)) {
-            self.memory.grounds.catch_up(&self.memory.context, self.inbox.written());
+            self.memory.grounds.catch_up(&self.memory.context, self.inbox.texts_by_people());
         }
     }
 
@@ -32,7 +32,7 @@ impl Session {
     pub(super) fn catch_up_grounds_of_shown(&mut self) {
         let is_used = self.settings.policy.after_reading() == AfterReading::Grounded;
         if is_used && !self.transcript.shown().is_trusted() {
-            self.memory.grounds.catch_up(&self.memory.context, self.inbox.written());
+            self.memory.grounds.catch_up(&self.memory.context, self.inbox.texts_by_people());
         }
     }
 
@@ -45,7 +45,7 @@ impl Session {
     ) -> Option<Grounding<'a>> {
         let context = &self.memory.context;
         let is_ready =
-            self.needs_grounds(literal, call) && self.memory.grounds.is_current(context, self.inbox.written());
+            self.needs_grounds(literal, call) && self.memory.grounds.is_current(context, self.inbox.texts_by_people());
         is_ready.then(|| self.grounding_in(&self.memory.grounds, instance))
     }
 
@@ -55,7 +55,7 @@ impl Session {
 
     /// The up-to-date index, for provenance queries. None if the policy does not use it.
     pub(super) fn current_grounds(&self) -> Option<Cow<'_, GroundIndex>> {
-        let (context, written) = (&self.memory.context, self.inbox.written());
+        let (context, written) = (&self.memory.context, self.inbox.texts_by_people());
         if self.settings.policy.after_reading() != AfterReading::Grounded {
             return None;
         }
@@ -75,24 +75,24 @@ impl Session {
 
     /// A person's text in a decision counts as the user's own: a reason, the requested value, and new values of an
     /// edit.
-    pub(super) fn words_of_decision(&self, number: QuestionNumber, decision: &Decision) -> Vec<String> {
+    pub(super) fn texts_of_decision(&self, number: QuestionNumber, decision: &Decision) -> Vec<String> {
         let Some(question) = self.inbox.get(number) else { return Vec::new() };
-        let mut words = Vec::new();
+        let mut texts = Vec::new();
         match decision {
-            Decision::Deny { reason } | Decision::DenySome { reason, .. } => words.push(reason.clone()),
+            Decision::Deny { reason } | Decision::DenySome { reason, .. } => texts.push(reason.clone()),
             Decision::Edit { params } => {
                 let mut shown = BTreeSet::new();
                 question.calls.iter().for_each(|asked| tokens(&asked.call, &mut shown));
-                params.values().for_each(|value| each_text(value, &mut |text| fresh(text, &shown, &mut words)));
+                params.values().for_each(|value| each_text(value, &mut |text| add_new_parts(text, &shown, &mut texts)));
             }
             // An elicitation's answer is for its call only, and its choices are the call's own.
             Decision::Value { value } if question.elicitation.is_none() => {
-                each_text(value, &mut |text| words.push(text.to_owned()));
+                each_text(value, &mut |text| texts.push(text.to_owned()));
             }
             _ => {}
         }
-        words.retain(|text| !text.trim().is_empty());
-        words
+        texts.retain(|text| !text.trim().is_empty());
+        texts
     }
 }
 
@@ -113,9 +113,9 @@ fn tokens(call: &Value, found: &mut BTreeSet<String>) {
 }
 
 /// The words of a text that were not shown before: in an edited text, the rest was not written by the person.
-fn fresh(text: &str, shown: &BTreeSet<String>, words: &mut Vec<String>) {
+fn add_new_parts(text: &str, shown: &BTreeSet<String>, texts: &mut Vec<String>) {
     let tokens: Vec<&str> = text.split_whitespace().collect();
-    words.extend(tokens.split(|token| shown.contains(*token)).map(|part| part.join(" ")));
+    texts.extend(tokens.split(|token| shown.contains(*token)).map(|part| part.join(" ")));
 }
 
 #[cfg(test)]
@@ -133,10 +133,10 @@ mod tests {
             ("Call audit@evil.test or olga@example.test now", vec!["", "", "or olga@example.test", ""]),
             ("900", vec![""]),
         ] {
-            let mut words = Vec::new();
-            fresh(text, &shown, &mut words);
-            words.retain(|text| !text.is_empty());
-            assert_eq!(words, expected.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(), "{text}");
+            let mut texts = Vec::new();
+            add_new_parts(text, &shown, &mut texts);
+            texts.retain(|text| !text.is_empty());
+            assert_eq!(texts, expected.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(), "{text}");
         }
     }
 }

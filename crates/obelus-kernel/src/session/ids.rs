@@ -238,10 +238,10 @@ impl FromStr for LocalCall {
             Some((first.parse().ok()?, second.parse().ok()?))
         };
         let early = || two(text.strip_prefix('e')?, '.').map(|(request, index)| LocalCall::Early { request, index });
-        let look =
+        let preview =
             || two(text.strip_prefix('q')?, ':').map(|(question, call)| LocalCall::PreviewRead { question, call });
         let job = text.parse().ok().map(LocalCall::Job);
-        job.or_else(early).or_else(look).ok_or_else(|| BadId::of(text))
+        job.or_else(early).or_else(preview).ok_or_else(|| BadId::of(text))
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) struct Inbox {
     /// The question that the user's latest message may answer.
     pub(super) answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
-    written: Vec<String>,
+    texts_by_people: Vec<String>,
     /// What it remembers together with delegates.
     past: Arc<SharedPast>,
 }
@@ -72,7 +72,7 @@ pub(super) struct NeedsPerson {
 
 /// A call as text, and its untrusted values.
 pub(super) struct CallDescription {
-    pub(super) words: String,
+    pub(super) text: String,
     pub(super) marks: Vec<ValueMark>,
 }
 
@@ -102,8 +102,8 @@ pub(super) struct InboxCheckpoint<'a> {
     denied: Cow<'a, BTreeMap<String, usize>>,
     approved: Cow<'a, BTreeMap<String, Approved>>,
     answerable: Cow<'a, Option<QuestionId>>,
-    #[serde(default)]
-    written: Cow<'a, [String]>,
+    #[serde(rename = "written", default)]
+    texts_by_people: Cow<'a, [String]>,
     #[serde(default)]
     happened: Cow<'a, BTreeMap<String, Reason>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -113,20 +113,20 @@ pub(super) struct InboxCheckpoint<'a> {
 }
 
 impl From<InboxCheckpoint<'_>> for Inbox {
-    fn from(kept: InboxCheckpoint<'_>) -> Self {
-        let all = kept.all.into_owned();
+    fn from(stored: InboxCheckpoint<'_>) -> Self {
+        let all = stored.all.into_owned();
         Self {
             open: all.iter().filter(|(_, question)| question.is_open()).map(|(number, _)| *number).collect(),
             all,
-            places: kept.places.into_owned(),
-            denied: kept.denied.into_owned(),
-            approved: kept.approved.into_owned(),
-            answerable: kept.answerable.into_owned(),
-            written: kept.written.into_owned(),
+            places: stored.places.into_owned(),
+            denied: stored.denied.into_owned(),
+            approved: stored.approved.into_owned(),
+            answerable: stored.answerable.into_owned(),
+            texts_by_people: stored.texts_by_people.into_owned(),
             past: Arc::new(SharedPast {
-                happened: kept.happened.into_owned(),
-                denied: kept.denied_effects.into_owned(),
-                done: kept.done_effects.into_owned(),
+                happened: stored.happened.into_owned(),
+                denied: stored.denied_effects.into_owned(),
+                done: stored.done_effects.into_owned(),
                 // A call in doubt is running, so there is none.
                 doubts: BTreeMap::new(),
             }),
@@ -149,7 +149,7 @@ impl Inbox {
             denied: Cow::Borrowed(&self.denied),
             approved: Cow::Borrowed(&self.approved),
             answerable: Cow::Borrowed(&self.answerable),
-            written: Cow::Borrowed(&self.written),
+            texts_by_people: Cow::Borrowed(&self.texts_by_people),
             happened: Cow::Borrowed(&self.past.happened),
             denied_effects: Cow::Borrowed(&self.past.denied),
             done_effects: Cow::Borrowed(&self.past.done),
@@ -157,12 +157,12 @@ impl Inbox {
     }
 
     /// People's texts in reasons, answers and edits, oldest first.
-    pub(super) fn written(&self) -> &[String] {
-        &self.written
+    pub(super) fn texts_by_people(&self) -> &[String] {
+        &self.texts_by_people
     }
 
-    pub(super) fn note_written(&mut self, words: Vec<String>) {
-        self.written.extend(words);
+    pub(super) fn note_texts_by_people(&mut self, texts: Vec<String>) {
+        self.texts_by_people.extend(texts);
     }
 
     /// The number before the first question's.
@@ -260,25 +260,25 @@ impl Inbox {
         number: QuestionNumber,
         indexes: &[usize],
         is_yes: bool,
-        ruled: QuestionEnd<'_>,
+        end: QuestionEnd<'_>,
     ) -> DecidedCalls {
         let Some(question) = self.get_mut(number) else { return DecidedCalls::new() };
-        let reason = ruled.reason.filter(|_| !is_yes);
-        let released = indexes.iter().map(|&index| question.calls[index].decide(is_yes, ruled.at, reason)).collect();
+        let reason = if is_yes { None } else { end.reason };
+        let released = indexes.iter().map(|&index| question.calls[index].decide(is_yes, end.at, reason)).collect();
         if question.open_calls().next().is_none() {
-            self.end(number, &ruled);
+            self.end(number, &end);
         }
         released
     }
 
     /// Ends a question.
-    pub(super) fn end(&mut self, number: QuestionNumber, ruled: &QuestionEnd<'_>) {
+    pub(super) fn end(&mut self, number: QuestionNumber, end: &QuestionEnd<'_>) {
         self.open.remove(&number.0);
         if let Some(question) = self.all.get_mut(&number.0) {
-            question.status = ruled.status;
-            question.decided_at = Some(ruled.at);
-            question.by = Some(ruled.by.to_owned());
-            question.reason = ruled.reason.map(str::to_owned);
+            question.status = end.status;
+            question.decided_at = Some(end.at);
+            question.by = Some(end.by.to_owned());
+            question.reason = end.reason.map(str::to_owned);
         }
     }
 
@@ -334,11 +334,12 @@ impl Inbox {
         let granted = self.granted.remove(&at);
         // The same call may have been approved again meanwhile.
         if let Some(hash) = granted.filter(|hash| self.approved.get(hash) == Some(&Approved::Running(at))) {
-            match is_done {
-                true => self.approved.insert(hash, Approved::Done),
+            if is_done {
+                self.approved.insert(hash, Approved::Done);
+            } else {
                 // Another attempt needs another approval.
-                false => self.approved.remove(&hash),
-            };
+                self.approved.remove(&hash);
+            }
         }
         self.joined.remove(&at).unwrap_or_default()
     }
@@ -401,7 +402,7 @@ mod tests {
         inbox.add(Draft::new(About::Call, hashes.iter().map(call).collect(), String::new()), TERMS)
     }
 
-    fn ruled(status: QuestionStatus) -> QuestionEnd<'static> {
+    fn end(status: QuestionStatus) -> QuestionEnd<'static> {
         QuestionEnd { status, at: Time(1), by: "a person", reason: Some("why") }
     }
 
@@ -409,10 +410,10 @@ mod tests {
     fn a_question_about_several_calls_ends_with_the_last_of_them() {
         let mut inbox = Inbox::default();
         let number = asked(&mut inbox, &["a", "b"]);
-        let released = inbox.decide_calls(number, &[0], true, ruled(QuestionStatus::Approved));
+        let released = inbox.decide_calls(number, &[0], true, end(QuestionStatus::Approved));
         assert_eq!(released, [("a".to_owned(), vec![JOB])]);
         assert!(inbox.is_open(number) && inbox.about("a").is_none() && inbox.about("b").is_some());
-        inbox.decide_calls(number, &[1], false, ruled(QuestionStatus::Denied));
+        inbox.decide_calls(number, &[1], false, end(QuestionStatus::Denied));
         assert!(!inbox.is_open(number));
         assert_eq!(inbox.get(number).unwrap().calls[0].reason, None, "a yes has no reason");
     }

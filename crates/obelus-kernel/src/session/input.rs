@@ -256,7 +256,7 @@ impl CallError {
     /// The code of a call whose effect happened and whose result could not be kept.
     pub const RESULT_NOT_KEPT: &'static str = "result_not_kept";
 
-    /// An error with a code and words.
+    /// An error with a code and a text.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), limit: None, happened: false }
     }

@@ -34,7 +34,7 @@ impl Session {
         literal: &'a Origins,
     ) -> Provenance<'a> {
         Provenance {
-            agent_text_origins: self.transcript.said(),
+            agent_text_origins: self.transcript.agent_text_origins(),
             grounding: self.grounding(instance, literal, call),
             ..Provenance::new(&self.memory.context, instance, literal)
         }
@@ -62,7 +62,7 @@ impl Session {
     }
 
     /// What a person approved was asked about as it is, unless the same effect has come to be in doubt since then, or
-    /// has happened without a kept result. Then it is asked about again.
+    /// has happened without a stored result. Then it is asked about again.
     fn approval_still_covers(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> bool {
         let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
         let is_shown = |why: &Reason| {
@@ -142,12 +142,12 @@ impl Session {
     pub(super) fn refuse(&mut self, at: JobRef, verdict: &Verdict) {
         let rule = if verdict.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 };
         let reason = verdict.reasons().first();
-        let words = reason.map(ToString::to_string).unwrap_or_default();
+        let text = reason.map(ToString::to_string).unwrap_or_default();
         let call = Arc::clone(self.scheduler.call(at));
         let origins = call.tool.as_ref().filter(|_| !verdict.is_by_mode()).and_then(|tool| {
             self.propose(at, (&call, tool), &self.provenance(at), |proposal| self.gate().refused_origins(proposal))
         });
-        self.record_error(at, ReportError::by(rule, words), false);
+        self.record_error(at, ReportError::by(rule, text), false);
         // The model reads the text. Channels have their own, chosen by the reason.
         if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
             error.reason = reason.cloned().map(Box::new);

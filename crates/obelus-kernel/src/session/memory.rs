@@ -116,11 +116,11 @@ impl Memory {
     /// The date of results.
     pub(super) fn date(&mut self) -> Arc<str> {
         match &self.date {
-            Some((time, words)) if *time == self.now => words.clone(),
+            Some((time, text)) if *time == self.now => text.clone(),
             _ => {
-                let words: Arc<str> = self.now.to_string().into();
-                self.date = Some((self.now, words.clone()));
-                words
+                let text: Arc<str> = self.now.to_string().into();
+                self.date = Some((self.now, text.clone()));
+                text
             }
         }
     }
@@ -174,7 +174,7 @@ impl Memory {
     }
 
     /// The user's latest message, if it came after this many messages.
-    pub(super) fn words_since(&self, length: usize) -> Option<&str> {
+    pub(super) fn user_text_since(&self, length: usize) -> Option<&str> {
         let since = self.context.length().saturating_sub(length);
         self.context.latest().take(since).find_map(|message| match message {
             Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
@@ -226,10 +226,10 @@ mod tests {
     fn only_messages_of_the_user_after_a_given_position_count() {
         let mut memory = memory(json!([{"type": "text", "role": "user", "text": "old"}]));
         let asked = memory.context.length();
-        assert_eq!(memory.words_since(asked), None);
+        assert_eq!(memory.user_text_since(asked), None);
         memory.remember(Message::text(Role::User, "yes"));
         memory.remember(Message::text(Role::Assistant, "well"));
-        assert_eq!((memory.words_since(asked), memory.words_since(0)), (Some("yes"), Some("yes")));
+        assert_eq!((memory.user_text_since(asked), memory.user_text_since(0)), (Some("yes"), Some("yes")));
     }
 
     #[test]

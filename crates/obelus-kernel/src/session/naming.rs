@@ -1,4 +1,4 @@
-//! Calls, questions and values in words for people.
+//! Calls, questions and values as text for people.
 
 use obelus_notebook::call_texts::CallTexts;
 use serde_json::Value;

@@ -69,16 +69,16 @@ impl Session {
                 Ok(())
             }
             StepNode::Call { call, .. } => self.start_node_call(call),
-            StepNode::Ask { ask, .. } => self.words(&ask.question, None).map(|words| {
-                let number = self.ask_for_input(&words, ask.schema.clone());
+            StepNode::Ask { ask, .. } => self.step_text(&ask.question, None).map(|text| {
+                let number = self.ask_for_input(&text, ask.schema.clone());
                 if let Some(run) = &mut self.graph {
                     run.note_asked(number);
                 }
             }),
             StepNode::End(end) => {
-                let words = end.reply.as_ref().map(|reply| self.words(reply, None)).transpose();
-                words.map(|words| {
-                    self.turn.end_at(&end.name, words);
+                let text = end.reply.as_ref().map(|reply| self.step_text(reply, None)).transpose();
+                text.map(|text| {
+                    self.turn.end_at(&end.name, text);
                     self.rest(TurnEnd::Output, None);
                 })
             }
@@ -145,10 +145,10 @@ impl Session {
         under_way.or_else(ended)
     }
 
-    /// The model's answer is invalid: it is told why, and asked again.
+    /// The model's answer is invalid: it gets the error, and is asked again.
     fn ask_again(&mut self, call: Value, fault: &Fault) {
         self.turn.take_output();
-        self.transcript.tell_error(super::error_data(call, &fault.into()));
+        self.transcript.add_error(super::error_data(call, &fault.into()));
         let name = self.node().unwrap_or_default().to_owned();
         self.turn.note_failure(&name, &fault.text);
     }
@@ -167,14 +167,14 @@ impl Session {
         let named = run.forced_end(ends).and_then(|name| Some((name.to_owned(), graph.nodes.get(name)?.end()?)));
         let Some((name, end)) = named else { return };
         run.move_to_end(&name);
-        let words = end.reply.as_ref().map(|reply| self.words(reply, reason.as_ref())).transpose();
-        let words = words.unwrap_or_else(|why| {
+        let text = end.reply.as_ref().map(|reply| self.step_text(reply, reason.as_ref())).transpose();
+        let text = text.unwrap_or_else(|why| {
             if let Some(reason) = reason {
                 reason.message.push_str(&format!("; at the node `{name}`: {why}"));
             }
             None
         });
-        self.turn.end_at(&end.name, words);
+        self.turn.end_at(&end.name, text);
     }
 
     /// Writes the output of a request node to the node's path.
@@ -207,10 +207,7 @@ impl Session {
 /// A call node as a call. References are kept, so that origins are not lost.
 fn call_of(node: &CallNode, context: &Context) -> Result<Value, String> {
     let mut call = Map::new();
-    let tool = match node.tool.starts_with('†') {
-        true => words::text_at(&node.tool, context)?,
-        false => node.tool.clone(),
-    };
+    let tool = if node.tool.starts_with('†') { words::text_at(&node.tool, context)? } else { node.tool.clone() };
     call.insert("_tool".to_owned(), tool.into());
     match &node.params {
         Value::Null => {}

@@ -17,14 +17,14 @@ pub(super) struct PendingMessage {
 
 /// The user's messages and pictures that no turn has taken yet.
 #[derive(Default)]
-pub(super) struct PendingWords {
+pub(super) struct PendingMessages {
     /// Messages that came during the turn.
     pub(super) queue: VecDeque<PendingMessage>,
     /// Pictures for the next message.
     pub(super) attached: Vec<Picture>,
 }
 
-impl PendingWords {
+impl PendingMessages {
     /// Adds a picture to the user's next message.
     pub(super) fn attach(&mut self, picture: Picture) -> Result<(), Refused> {
         if !picture.is_plainly_named() {

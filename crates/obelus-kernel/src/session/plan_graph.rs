@@ -61,7 +61,8 @@ pub struct ValueFlow {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ProposedStep {
     number: u32,
-    manner: StepOptions,
+    #[serde(rename = "manner")]
+    options: StepOptions,
     calls: Vec<Arc<Value>>,
     /// The call of each job.
     jobs: Vec<usize>,
@@ -72,7 +73,7 @@ impl ProposedStep {
         let keeps_results = step.calls.iter().any(|call| call.keeps_by_default);
         Self {
             number,
-            manner: StepOptions { sequential: step.sequential, keeps_results },
+            options: StepOptions { sequential: step.sequential, keeps_results },
             calls: step.calls.iter().map(|call| Arc::clone(&call.raw)).collect(),
             jobs: step.jobs.iter().map(|job| job.call).collect(),
         }
@@ -145,14 +146,14 @@ impl Session {
         let step = steps.iter().find(|step| step.number == number).filter(|_| !is_only_planned);
         let proposed = step.and_then(|step| step.of_job(job)).unwrap_or(&report.call).clone();
         let (mut call, _) = Call::read(&proposed, &self.memory.context);
-        if step.is_some_and(|step| step.manner.keeps_results) {
+        if step.is_some_and(|step| step.options.keeps_results) {
             call.keep_result();
         }
         let writes = call.all_writes().cloned().collect();
         let number = if is_only_planned { u32::MAX } else { number };
         let planned = PlannedCall { report, is_only_planned, proposed, writes };
         let who = planned.instance().map_or(RunsFor::Once, |name| RunsFor::One(name.to_owned()));
-        Node { step: (number, step.is_some_and(|step| step.manner.sequential)), who, planned, call }
+        Node { step: (number, step.is_some_and(|step| step.options.sequential)), who, planned, call }
     }
 }
 

@@ -25,7 +25,7 @@ impl Session {
         self.start_reads();
     }
 
-    /// The look for one call, if there is one and it needs no person.
+    /// The read for one call, if there is one and it needs no person.
     fn preview_read(&self, question: QuestionNumber, index: usize, at: JobRef) -> Option<PreviewRead> {
         self.scheduler.find(at)?;
         let call = self.scheduler.call(at);
@@ -55,54 +55,54 @@ impl Session {
 
     fn start_reads(&mut self) {
         let room = usize::try_from(self.settings.max_parallel.max(1)).unwrap_or(usize::MAX);
-        while let Some(look) = self.inbox.preview_reads.next(room) {
-            self.send_preview_read(look);
+        while let Some(read) = self.inbox.preview_reads.next(room) {
+            self.send_preview_read(read);
         }
     }
 
-    fn send_preview_read(&mut self, mut look: PreviewRead) {
-        let named = look.tool.fixed_name("_activity");
-        if !self.inbox.is_open(look.question) || self.settings.activity_of(&look.tool, named).is_none() {
+    fn send_preview_read(&mut self, mut read: PreviewRead) {
+        let named = read.tool.fixed_name("_activity");
+        if !self.inbox.is_open(read.question) || self.settings.activity_of(&read.tool, named).is_none() {
             return;
         }
-        look.attempt += 1;
-        let mut start = self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call));
-        start.attempt = look.attempt;
+        read.attempt += 1;
+        let mut start = self.start_of(Routed::own(read.id()), &read.tool, named, Arc::clone(&read.call));
+        start.attempt = read.attempt;
         self.tasks.push(Task::Call(Box::new(start)));
-        self.inbox.preview_reads.begin(look);
+        self.inbox.preview_reads.begin(read);
     }
 
-    /// Takes the outcome of a look.
+    /// Takes the outcome of a read.
     pub(super) fn take_preview_read(&mut self, question: u64, call: u32, outcome: &Outcome) {
-        let Some(look) = self.inbox.preview_reads.end(question, call) else { return };
+        let Some(read) = self.inbox.preview_reads.end(question, call) else { return };
         if let Outcome::Value(result) = outcome {
-            self.note_changes(&look, result);
+            self.note_changes(&read, result);
         }
         self.start_reads();
     }
 
-    /// Repeats a look that was running when its driver died.
+    /// Repeats a read that was running when its driver died.
     pub(super) fn repeat_preview_read(&mut self, question: u64, call: u32) {
-        let Some(look) = self.inbox.preview_reads.end(question, call) else { return };
-        self.send_preview_read(look);
+        let Some(read) = self.inbox.preview_reads.end(question, call) else { return };
+        self.send_preview_read(read);
         self.start_reads();
     }
 
     /// The reads that show what an open question changes, each with the index of its call. A driver may repeat them
-    /// to see whether something has changed; the session is not told.
+    /// to see whether something has changed; the session does not learn of it.
     pub fn fresh_preview_reads(&self, id: &QuestionId) -> Vec<(usize, Start)> {
         let reads = self.reads_of(id).into_iter().take(MOST_PREVIEW_READS);
-        let start = |look: PreviewRead| {
-            let named = look.tool.fixed_name("_activity");
-            (look.index, self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call)))
+        let start = |read: PreviewRead| {
+            let named = read.tool.fixed_name("_activity");
+            (read.index, self.start_of(Routed::own(read.id()), &read.tool, named, Arc::clone(&read.call)))
         };
         reads.map(start).collect()
     }
 
     /// The changes that an open question would make, compared with a new read of the record.
     pub fn fresh_changes(&self, id: &QuestionId, index: usize, result: &Value) -> Vec<Change> {
-        let look = self.reads_of(id).into_iter().find(|look| look.index == index);
-        look.and_then(|look| self.changes_by(&look, result)).unwrap_or_default()
+        let read = self.reads_of(id).into_iter().find(|read| read.index == index);
+        read.and_then(|read| self.changes_by(&read, result)).unwrap_or_default()
     }
 
     fn reads_of(&self, id: &QuestionId) -> Vec<PreviewRead> {
@@ -113,40 +113,40 @@ impl Session {
     }
 
     /// Adds the current values to the question.
-    fn note_changes(&mut self, look: &PreviewRead, result: &Value) {
-        if !self.inbox.is_open(look.question) {
+    fn note_changes(&mut self, read: &PreviewRead, result: &Value) {
+        if !self.inbox.is_open(read.question) {
             return;
         }
-        let Some(changes) = self.changes_by(look, result) else { return };
-        let (call, frozen) = (self.scheduler.call(look.at), self.scheduler.frozen(look.at));
+        let Some(changes) = self.changes_by(read, result) else { return };
+        let (call, frozen) = (self.scheduler.call(read.at), self.scheduler.frozen(read.at));
         let of = call.tool.as_ref().zip(frozen);
         let name = of.and_then(|(tool, frozen)| self.naming().name_of_record(tool, &frozen.call, result));
-        if let Some(question) = self.inbox.get_mut(look.question) {
+        if let Some(question) = self.inbox.get_mut(read.question) {
             name.into_iter().for_each(|name| question.add_name(name));
             question.changes.extend(changes);
             question.changes.sort_by_key(|change| change.call);
         }
-        self.name_values(look.question);
-        let id = Routed::own(look.question);
+        self.name_values(read.question);
+        let id = Routed::own(read.question);
         self.tasks.push(Task::AskAgain { id, because: RepeatReason::MoreIsKnown });
     }
 
     /// The changes that a call would make in a record.
-    fn changes_by(&self, look: &PreviewRead, result: &Value) -> Option<Vec<Change>> {
-        self.scheduler.find(look.at)?;
-        let call = self.scheduler.call(look.at);
-        let (frozen, tool) = (self.scheduler.frozen(look.at)?, call.tool.as_ref()?);
+    fn changes_by(&self, read: &PreviewRead, result: &Value) -> Option<Vec<Change>> {
+        self.scheduler.find(read.at)?;
+        let call = self.scheduler.call(read.at);
+        let (frozen, tool) = (self.scheduler.frozen(read.at)?, call.tool.as_ref()?);
         let before = tool.before.as_ref()?;
         let params = frozen.params(call);
-        let provenance = self.provenance(look.at);
+        let provenance = self.provenance(read.at);
         let below =
             |upper: &str, field: &str| if upper.is_empty() { field.to_owned() } else { format!("{upper}.{field}") };
         let change = |(field, after): (&String, &Value)| {
             let now = before.now(result, field);
             let now_from =
-                now.map(|(name, _)| look.tool.origin_at(&below(&before.result, name)).clone().joined(&look.origins));
+                now.map(|(name, _)| read.tool.origin_at(&below(&before.result, name)).clone().joined(&read.origins));
             Change {
-                call: look.index,
+                call: read.index,
                 field: field.clone(),
                 before: now.map(|(_, value)| value.clone()),
                 after: after.clone(),

@@ -85,7 +85,7 @@ pub struct Prompt {
     /// The transcript of the session.
     #[serde(serialize_with = "without_times", skip_serializing_if = "Vec::is_empty")]
     pub transcript: Vec<TranscriptEntry>,
-    /// The memory that neither `given` nor the transcript tells.
+    /// The memory that neither `given` nor the transcript shows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Value>,
     /// Whether the state contains questions about calls.
@@ -339,8 +339,8 @@ impl Session {
             self.memory.context.instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
         let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
         let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
-        show_own(shown, &names, "description", descriptions);
-        show_own(shown, &names, "schema", schemas);
+        show_by_instance(shown, &names, "description", descriptions);
+        show_by_instance(shown, &names, "schema", schemas);
     }
 
     /// A kind's value, filtered as the author says. A failing filter hides nothing.
@@ -374,7 +374,7 @@ impl Session {
         calls.chain(self.planned_calls()).collect()
     }
 
-    /// The calls of a plan that has not been started. A question already tells of one that waits for a person.
+    /// The calls of a plan that has not been started. One that waits for a person is shown by its question.
     pub(super) fn planned_calls(&self) -> Vec<CallReport> {
         let plan = self.memory.context.plan().filter(|_| !self.transcript.has_started());
         let is_asked = self.inbox.open().any(|question| question.about == About::Plan);
@@ -435,7 +435,7 @@ impl Session {
 }
 
 /// Shows a field of instances: directly if all are equal, else as a map by instance.
-fn show_own(shown: &mut Value, names: &[&String], field: &str, of_each: Vec<Option<Value>>) {
+fn show_by_instance(shown: &mut Value, names: &[&String], field: &str, of_each: Vec<Option<Value>>) {
     let are_alike = of_each.windows(2).all(|pair| pair[0] == pair[1]);
     if let (Some(Some(one)), true, None) = (of_each.first(), are_alike, shown.get(field)) {
         shown[field] = one.clone();

@@ -54,7 +54,7 @@ impl Session {
     pub(super) fn given_part(&self) -> Vec<Value> {
         let unchanged = self.memory.context.views().filter(|(kind, _)| self.memory.is_unchanged(kind));
         let value = |(kind, view): (&str, &View)| {
-            let value = self.value_left(kind, view, &[]).filter(|value| !is_empty(value))?;
+            let value = self.value_not_in_transcript(kind, view, &[]).filter(|value| !is_empty(value))?;
             Some(json!({"kind": kind, "value": value}))
         };
         unchanged.filter_map(value).collect()
@@ -68,12 +68,12 @@ impl Session {
         let is_shown = |kind: &str| kind == "state" || self.memory.is_given(kind) && !self.memory.is_unchanged(kind);
         for (kind, view) in self.memory.context.views().filter(|(kind, _)| is_shown(kind)) {
             let mut shown = json!({"kind": kind});
-            let global = self.value_left(kind, view, &told);
+            let global = self.value_not_in_transcript(kind, view, &told);
             if let Some(value) = global.filter(|value| !is_empty(value)) {
                 shown["value"] = value;
             }
             if view.is_instanced() {
-                let left = self.instances_left(kind, view, &told);
+                let left = self.instances_not_in_transcript(kind, view, &told);
                 if !left.is_empty() {
                     shown["instances"] = left.into();
                 }
@@ -85,13 +85,12 @@ impl Session {
         kinds
     }
 
-    fn value_left(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Option<Value> {
-        let mut value = match self.settings.plans_before_reading() {
-            true => self.shape_at(&Path::root(kind), None)?,
-            false => {
-                let read = || self.state_not_in_transcript();
-                self.filtered(kind, view, read)?
-            }
+    fn value_not_in_transcript(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Option<Value> {
+        let mut value = if self.settings.plans_before_reading() {
+            self.shape_at(&Path::root(kind), None)?
+        } else {
+            let read = || self.state_not_in_transcript();
+            self.filtered(kind, view, read)?
         };
         subtract(&mut value, kind, None, told);
         if let Value::Object(fields) = &mut value {
@@ -118,12 +117,13 @@ impl Session {
     }
 
     /// What differs between instances.
-    fn instances_left(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Map<String, Value> {
+    fn instances_not_in_transcript(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Map<String, Value> {
         let global = view.read(&[], None);
         let left = |name: &String| {
-            let mut value = match self.settings.plans_before_reading() {
-                true => self.shape_at(&Path::root(kind), Some(name))?,
-                false => view.read(&[], Some(name))?.into_owned(),
+            let mut value = if self.settings.plans_before_reading() {
+                self.shape_at(&Path::root(kind), Some(name))?
+            } else {
+                view.read(&[], Some(name))?.into_owned()
             };
             subtract(&mut value, kind, Some(name), told);
             if let (Value::Object(fields), Some(global)) = (&mut value, &global) {
@@ -141,22 +141,23 @@ impl Session {
         if let Some(Value::Object(confirmations)) =
             self.settings.managed.confirmations.as_ref().and_then(|name| state.get_mut(name))
         {
-            confirmations.retain(|_, entry| !self.tells_denial(entry));
+            confirmations.retain(|_, entry| !self.transcript_has_denial(entry));
         }
         let goals = self.settings.managed.goals.as_deref();
         for (name, field) in state.as_object_mut().into_iter().flatten() {
             let Value::Array(items) = field else { continue };
-            let told = self.transcript.told(name).min(items.len());
-            match goals == Some(name.as_str()) {
-                true => drop(items.drain(..told)),
-                false => items.truncate(items.len() - told),
+            let told = self.transcript.listed(name).min(items.len());
+            if goals == Some(name.as_str()) {
+                items.drain(..told);
+            } else {
+                items.truncate(items.len() - told);
             }
         }
         state
     }
 
     /// Whether the transcript tells that a person denied the step of a confirmation.
-    fn tells_denial(&self, confirmation: &Value) -> bool {
+    fn transcript_has_denial(&self, confirmation: &Value) -> bool {
         let (tool, params) = (&confirmation["action"]["method"], &confirmation["action"]["params"]);
         let has_params = |call: &Value| {
             let own = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
@@ -191,9 +192,8 @@ impl Session {
     /// Unfinished calls that no question tells of, and those that are only planned.
     pub(super) fn open_calls(&self) -> Vec<CallReport> {
         let is_planner = self.settings.plans_before_reading();
-        let under_way = self.scheduler.steps().flat_map(|(number, step)| match is_planner {
-            true => step.report_plainly(number),
-            false => step.report(number).collect(),
+        let under_way = self.scheduler.steps().flat_map(|(number, step)| {
+            if is_planner { step.report_as_proposed(number) } else { step.report(number).collect() }
         });
         let is_open = |report: &CallReport| {
             matches!(report.status, CallStatus::Blocked | CallStatus::Ready | CallStatus::Running)

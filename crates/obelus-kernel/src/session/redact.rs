@@ -51,7 +51,7 @@ impl Session {
                 }
             }
         }
-        let under_way = self.scheduler.steps().flat_map(|(number, step)| step.report_plainly(number));
+        let under_way = self.scheduler.steps().flat_map(|(number, step)| step.report_as_proposed(number));
         prompt.plan =
             self.transcript.ended_as_proposed().cloned().chain(under_way).chain(self.planned_calls()).collect();
         let open = self.questions().into_iter().filter(Question::is_open);
@@ -63,7 +63,7 @@ impl Session {
         let unseen = self.untrusted_errors();
         for error in &mut prompt.errors {
             if unseen.iter().any(|known| **known == *error) {
-                error["error"] = plain_error(&error["error"]);
+                error["error"] = redacted_error(&error["error"]);
             }
         }
     }
@@ -172,7 +172,7 @@ impl Session {
 
 impl ActiveStep {
     /// The reports of calls as proposed, with references unresolved.
-    pub(super) fn report_plainly(&self, number: u32) -> Vec<CallReport> {
+    pub(super) fn report_as_proposed(&self, number: u32) -> Vec<CallReport> {
         let plainly = |(report, job): (CallReport, &Job)| {
             let call = &self.calls[job.call];
             let words = report.error.as_ref().is_some_and(|error| error.rule.is_some());
@@ -203,7 +203,7 @@ impl ReportError {
 }
 
 /// The same for an error in a message.
-pub(super) fn plain_error(error: &Value) -> Value {
+pub(super) fn redacted_error(error: &Value) -> Value {
     let mut plain = json!({"message": UNSHOWN});
     if let Some(rule) = error.get("rule") {
         plain["rule"] = rule.clone();

@@ -45,7 +45,7 @@ pub enum InvalidValue {
 }
 
 impl Refused {
-    /// A refusal with a code and words.
+    /// A refusal with a code and a text.
     pub fn new(code: &'static str, text: impl Into<String>) -> Self {
         Self { code, text: text.into(), misfit: None }
     }

@@ -119,7 +119,7 @@ impl Session {
         let own = self.settings.origin_of_error(self.scheduler.call(at));
         if let (Some(error), Some(job)) = (error, self.scheduler.job_mut(at)) {
             job.error = Some(Box::new(ReportError::from(&error)));
-            // The next request tells the model why, in the tool's text.
+            // The next request shows the model why, in the tool's text.
             job.origins.join(&own);
         }
         self.close(at, status);
@@ -158,7 +158,7 @@ impl Session {
         }
     }
 
-    /// Writes what the call's tool declares beside its result. Errors are told to the model.
+    /// Writes what the call's tool declares beside its result. Errors are shown to the model.
     fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value, written: &Written) {
         let job = self.scheduler.job(at);
         let Some(frozen) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { return };
@@ -183,7 +183,7 @@ impl Session {
         }
         for message in failed {
             let error = ReportError::new("leaves", message);
-            self.transcript.tell_error(error_data((*frozen).clone(), &error));
+            self.transcript.add_error(error_data((*frozen).clone(), &error));
         }
     }
 
@@ -206,7 +206,7 @@ impl Session {
     }
 
     fn end_with(&mut self, at: JobRef, written: Result<Written, CallFailure>) {
-        self.turn.note_movement();
+        self.turn.note_progress();
         match written {
             Ok(written) => {
                 if let (Some(paths), Some(job)) = (written, self.scheduler.job_mut(at)) {

@@ -69,7 +69,7 @@ impl Session {
             let Some(&(_, reason)) = misfits.first() else { continue };
             let is_plan = question.about == About::Plan;
             let ended = if is_plan { open } else { misfits.into_iter().map(|(index, _)| index).collect() };
-            self.deny(number, &ended, reason.words(self.settings.language.as_deref()), SentBy::NOBODY);
+            self.deny(number, &ended, reason.text(self.settings.language.as_deref()), SentBy::NOBODY);
             if let Some(question) = self.inbox.get_mut(number).filter(|question| !question.is_open()) {
                 question.status = QuestionStatus::Expired;
             }

@@ -74,13 +74,13 @@ impl Session {
     }
 
     fn solve(&mut self, solution: Solution) {
-        self.tell_answer(&solution);
-        if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
-            self.remember_words(Role::Assistant, &words);
-            self.turn.note_agent_message(&words);
-            self.tasks.push(Task::Say(words));
+        self.transcribe_answer(&solution);
+        if let Some(text) = solution.say.clone().filter(|text| !text.trim().is_empty()) {
+            self.add_message(Role::Assistant, &text);
+            self.turn.note_agent_message(&text);
+            self.tasks.push(Task::Say(text));
         }
-        let manner = solution.step_options();
+        let options = solution.step_options();
         // A result that came with calls remains until there is another one.
         if !(solution.output.is_null() && self.follow_up() == FollowUp::UntilDone) {
             let output = match self.output_schema() {
@@ -107,20 +107,20 @@ impl Session {
         match mode {
             PlanMode::Eager => {
                 let trigger = Trigger::Eager { first: self.turn.requests() == 1 };
-                self.start_step(&calls, trigger, manner);
+                self.start_step(&calls, trigger, options);
             }
-            PlanMode::Lazy => self.offer_plan(calls, manner),
+            PlanMode::Lazy => self.offer_plan(calls, options),
         }
     }
 
     /// Checks a lazy plan and asks a person about it as a whole; a faulty one goes back to the model.
-    fn offer_plan(&mut self, calls: Vec<Arc<Value>>, manner: StepOptions) {
-        let check = plan::check_with_options(&calls, PlanMode::Lazy, manner, &self.memory.context);
+    fn offer_plan(&mut self, calls: Vec<Arc<Value>>, options: StepOptions) {
+        let check = plan::check_with_options(&calls, PlanMode::Lazy, options, &self.memory.context);
         if !check.is_valid() {
             self.turn.note_fault();
             for fault in &check.errors {
                 let call = fault.call.map_or(Value::Null, |index| (*calls[index]).clone());
-                self.transcript.tell_error(error_data(call, &fault.into()));
+                self.transcript.add_error(error_data(call, &fault.into()));
             }
             return self.note_faults(&calls, &check.errors);
         }
@@ -133,9 +133,9 @@ impl Session {
         // values are available: one question, not two.
         let asks_itself = self.settings.plans_before_reading() && before_reading;
         if self.settings.approval == Approval::Checked && (asks_itself || !self.needs_person(&check)) {
-            self.start_step(&calls, Trigger::Approved { by_person: false, before_reading }, manner);
+            self.start_step(&calls, Trigger::Approved { by_person: false, before_reading }, options);
         } else {
-            self.ask_about_plan(calls, manner);
+            self.ask_about_plan(calls, options);
         }
     }
 
@@ -145,10 +145,8 @@ impl Session {
         let needs = |call: &Call, tool: &Tool| {
             let provenance = self.provenance_of(call, None, shown);
             // The value of a reference is not known yet.
-            let origins = |place: Place<'_>| match call.has_refs() {
-                true => Some(shown.clone()),
-                false => provenance.of(call, place),
-            };
+            let origins =
+                |place: Place<'_>| if call.has_refs() { Some(shown.clone()) } else { provenance.of(call, place) };
             // Each call is judged again when it runs, with its values and the session's past.
             let verdict = self.gate().judge(&Proposal {
                 grounding: provenance.grounding.as_ref(),
@@ -163,7 +161,7 @@ impl Session {
     }
 
     /// Starts the calls of a solution or an approved plan.
-    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: StepOptions) {
+    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, options: StepOptions) {
         self.transcript.note_start();
         let context = &self.memory.context;
         let literal = match trigger {
@@ -171,7 +169,7 @@ impl Session {
             Trigger::Graph => self.graph.as_ref().map(|run| run.proposer(context)).unwrap_or_default(),
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
-        let (mut step, faults) = ActiveStep::new(calls, manner, literal, context);
+        let (mut step, faults) = ActiveStep::new(calls, options, literal, context);
         if let Trigger::Approved { by_person, before_reading } = trigger {
             (step.is_by_person, step.before_reading) = (by_person, before_reading);
         }
@@ -198,8 +196,8 @@ impl Session {
         let mut by_call: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for fault in faults {
             let name = match fault.call {
-                Some(index) => self.known_as(&calls[index]),
-                None => self.known_as_all(calls),
+                Some(index) => self.identity_of(&calls[index]),
+                None => self.identity_of_all(calls),
             };
             let fault = Fault { call: None, ..fault.clone() };
             by_call.entry(name).or_default().push(fault.to_string());
@@ -208,21 +206,21 @@ impl Session {
     }
 
     /// The identity of a call, without remarks (CALL-1).
-    fn known_as(&self, call: &Value) -> String {
+    fn identity_of(&self, call: &Value) -> String {
         let tool = call.tool().and_then(|name| self.memory.context.tool(name));
         identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
     }
 
     /// The same for all calls of an answer.
-    fn known_as_all(&self, calls: &[Arc<Value>]) -> String {
-        calls.iter().map(|call| self.known_as(call)).collect::<Vec<_>>().join("\n")
+    fn identity_of_all(&self, calls: &[Arc<Value>]) -> String {
+        calls.iter().map(|call| self.identity_of(call)).collect::<Vec<_>>().join("\n")
     }
 
     /// Refuses a whole step with a cycle.
     fn refuse_step(&mut self, number: u32, calls: &[Arc<Value>], cycle: &Fault) {
         let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
-        self.transcript.tell_error(error_data(call, &cycle.into()));
-        let name = self.known_as_all(calls);
+        self.transcript.add_error(error_data(call, &cycle.into()));
+        let name = self.identity_of_all(calls);
         self.turn.note_failure(&name, &cycle.text);
         self.turn.note_fault();
         let count = self.scheduler.step(number).map_or(0, |step| step.jobs.len());
@@ -260,14 +258,14 @@ impl Session {
         // A result made before its input was read is not used; the model is asked later.
         if step.awaits_input(job, &self.memory.context) {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
-            return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
+            return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
         let is_for_each = step.who[step.jobs[job].call] == RunsFor::Each;
         if is_for_each && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
             let text = "one result is not the result of every instance: give a call with `_instance` for each";
-            return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
+            return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
-        if !brings_output(call) {
+        if !has_output(call) {
             let text = format!("`{}` is carried out by the model itself: give its result in `_output`", tool.name);
             return Some(Fault::new(Rule::Call1, text));
         }
@@ -278,7 +276,7 @@ impl Session {
 }
 
 /// Whether a model call has its result.
-pub(super) fn brings_output(call: &Call) -> bool {
+pub(super) fn has_output(call: &Call) -> bool {
     let may_be_null = || call.tool.as_deref().is_some_and(|t| t.output().is_some_and(crate::schema::admits_null));
     call.output.as_ref().is_some_and(|output| !output.is_null() || may_be_null())
 }

@@ -72,7 +72,7 @@ impl Session {
         let naming = self.naming();
         let entry = |question: &Question| json!({"description": headline(naming, question), "requested_at": question.requested_at.to_string()});
         let request = self.turn.asked_for();
-        let request = request.map(|(words, at)| json!({"description": words, "requested_at": at.to_string()}));
+        let request = request.map(|(text, at)| json!({"description": text, "requested_at": at.to_string()}));
         self.questions().iter().filter(|question| question.is_open()).map(entry).chain(request).collect()
     }
 
@@ -82,18 +82,18 @@ impl Session {
     }
 
     /// Adds the user's request before earlier goals.
-    pub(super) fn note_goal(&mut self, words: &str) {
+    pub(super) fn note_goal(&mut self, text: &str) {
         let Some(name) = self.settings.managed.goals.clone() else { return };
-        if self.constants.depth > 0 || self.settings.consent.only_answers(words) {
+        if self.constants.depth > 0 || self.settings.consent.only_answers(text) {
             return;
         }
         let path = Path::field("state", name.clone());
         let before = self.memory.context.read(&path, None);
         let mut goals = before.and_then(|goals| goals.as_array().cloned()).unwrap_or_default();
-        if goals.first().is_some_and(|latest| latest == words) {
+        if goals.first().is_some_and(|latest| latest == text) {
             return;
         }
-        goals.insert(0, words.into());
+        goals.insert(0, text.into());
         goals.truncate(MOST_GOALS);
         self.transcript.note_listed(&name);
         self.memory.write_state(path, goals.into());
@@ -110,7 +110,7 @@ impl Session {
         let (path, told) = (Arc::new(Path::root(EVENTS)), event.clone());
         let written = self.memory.write(call, path, None, Method::Push, event, origins.clone());
         written.map_err(|fault| Refused::new("bad_event", fault.to_string()))?;
-        self.tell_event(&told, &origins);
+        self.transcribe_event(&told, &origins);
         self.projection.note_event(id);
         Ok(())
     }

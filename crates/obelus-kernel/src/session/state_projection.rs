@@ -56,9 +56,15 @@ impl StateProjection {
     }
 
     /// Expects an imported question with this key and date.
-    pub(super) fn expect(&mut self, hash: String, key: String, requested_at: Option<Time>, words: Option<String>) {
-        if let Some(words) = words {
-            self.descriptions.insert(key.clone(), words);
+    pub(super) fn expect(
+        &mut self,
+        hash: String,
+        key: String,
+        requested_at: Option<Time>,
+        description: Option<String>,
+    ) {
+        if let Some(description) = description {
+            self.descriptions.insert(key.clone(), description);
         }
         self.expected.insert(hash, (key, requested_at));
     }
@@ -105,8 +111,8 @@ impl StateProjection {
                 question.requested_at = at;
             }
         }
-        if let (Some(words), [_]) = (headline, question.calls.as_slice()) {
-            question.set_headline(words);
+        if let (Some(headline), [_]) = (headline, question.calls.as_slice()) {
+            question.set_headline(headline);
         }
     }
 
@@ -131,8 +137,8 @@ impl StateProjection {
             if let Some(at) = asked.decided_at.or(question.decided_at).filter(|_| status != "requested") {
                 entry[format!("{status}_at")] = at.to_string().into();
             }
-            let words = self.descriptions.get(key).cloned();
-            entry["description"] = words.unwrap_or_else(|| naming.call_headline(&asked.call)).into();
+            let description = self.descriptions.get(key).cloned();
+            entry["description"] = description.unwrap_or_else(|| naming.call_headline(&asked.call)).into();
             if let Some(reason) = asked.reason.as_ref().or(question.reason.as_ref()).filter(|_| status == "denied") {
                 entry["reason"] = reason.as_str().into();
             }
@@ -191,9 +197,9 @@ fn key_of(call: &Value, context: &Context) -> String {
     let name = call.tool_name();
     let tool = context.tool(name);
     let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
-    let words = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
+    let subject = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
     let id = entity.and_then(|entity| call.get(entity["id"].as_str()?));
-    let mut parts = vec![words.to_owned()];
+    let mut parts = vec![subject.to_owned()];
     parts.extend(id.map(plain));
     parts.extend(tool.map(|tool| risky_fields(call, tool)).unwrap_or_default());
     let key = parts.join("_").to_lowercase();
@@ -318,9 +324,9 @@ mod tests {
     fn a_confirmation_contains_decision_time_and_reason() {
         let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
         let number = ask(&mut projection, &mut inbox, &["a", "b", "c"]);
-        let ruled = |status, reason| QuestionEnd { status, at: Time(2_000), by: "ann", reason };
-        inbox.decide_calls(number, &[0], true, ruled(QuestionStatus::Approved, None));
-        inbox.decide_calls(number, &[1], false, ruled(QuestionStatus::Denied, Some("too much")));
+        let end = |status, reason| QuestionEnd { status, at: Time(2_000), by: "ann", reason };
+        inbox.decide_calls(number, &[0], true, end(QuestionStatus::Approved, None));
+        inbox.decide_calls(number, &[1], false, end(QuestionStatus::Denied, Some("too much")));
         let all = confirmations(&projection, &inbox);
         let at = Time(2_000).to_string();
         assert_eq!((&all["deal_4_sum"]["status"], &all["deal_4_sum"]["approved_at"]), (&json!("approved"), &json!(at)));
@@ -338,8 +344,8 @@ mod tests {
     #[test]
     fn a_step_refused_by_the_mode_stays_planned_and_one_refused_by_a_rule_does_not() {
         let projection = StateProjection::default();
-        let kept = |rule: &str| projection.held_back(&[report(CallStatus::Refused, rule)], &context()).len();
-        assert_eq!((kept("POL-1"), kept("POL-2")), (1, 0));
+        let held_back = |rule: &str| projection.held_back(&[report(CallStatus::Refused, rule)], &context()).len();
+        assert_eq!((held_back("POL-1"), held_back("POL-2")), (1, 0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The transcript: what the model has been shown, and what to tell it next.
+//! The transcript: what the model has been shown, and what the next request adds.
 //!
-//! It owns the session as told to the model, the origins of everything shown, the reports of the turn's ended calls,
-//! and the errors for the next request. The other parts of a prompt are read from memory (see `prompt`).
+//! It owns the history of the session for the model, the origins of everything shown, the reports of the turn's ended
+//! calls, and the errors for the next request. The other parts of a prompt are read from memory (see `prompt`).
 //!
 //! | file | subject |
 //! |---|---|
@@ -28,7 +28,7 @@ use obelus_notebook::jq::Filter;
 pub use obelus_notebook::transcript_entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 pub(super) use pending_call::{PendingCall, params_alone};
 
-/// What the model has been shown, and what to tell it next.
+/// What the model has been shown, and what the next request adds.
 #[derive(Default)]
 pub(super) struct Transcript {
     record: TranscriptRecord,
@@ -44,7 +44,8 @@ pub(super) struct TranscriptRecord {
     /// The origins of everything that the model has been shown.
     shown: Origins,
     /// The origins of the agent's own messages: of everything it had been shown at that time.
-    said: Origins,
+    #[serde(rename = "said")]
+    agent_text_origins: Origins,
     /// The turn's calls that have ended.
     #[serde(with = "reports")]
     ended: Vec<CallReport>,
@@ -69,7 +70,8 @@ pub(super) struct TranscriptRecord {
     /// The origins of everything in it, and in the ended calls.
     history_origins: Origins,
     /// Per list of the state: how many elements the history already shows (the last ones; for goals the first).
-    told: BTreeMap<String, usize>,
+    #[serde(rename = "told")]
+    listed: BTreeMap<String, usize>,
 }
 
 impl Transcript {
@@ -79,8 +81,8 @@ impl Transcript {
 
     pub(super) fn record(&self) -> Cow<'_, TranscriptRecord> {
         let mut record = Cow::Borrowed(&self.record);
-        if !record.history.is_settled() {
-            record.to_mut().history.settle();
+        if record.history.has_pending_calls() {
+            record.to_mut().history.flush();
         }
         record
     }
@@ -91,39 +93,50 @@ impl Transcript {
 
     /// Begins a turn.
     pub(super) fn begin_turn(&mut self) {
-        let (has_started, plan_denied) = (self.record.has_started, self.record.plan_denied.take());
+        let has_started = self.record.has_started;
+        let plan_denied = self.record.plan_denied.take();
         self.reset();
-        (self.record.has_started, self.record.plan_denied) = (has_started, plan_denied);
+        self.record.has_started = has_started;
+        self.record.plan_denied = plan_denied;
     }
 
     /// Begins a turn with a decision, whose result is yet to be shown.
     pub(super) fn begin_turn_by_decision(&mut self) {
-        let (errors, has_news) = (self.take_errors(), self.record.has_news);
+        let errors = self.take_errors();
+        let has_news = self.record.has_news;
         self.begin_turn();
-        (self.record.errors, self.record.has_news) = (errors, has_news);
+        self.record.errors = errors;
+        self.record.has_news = has_news;
     }
 
     /// Clears the turn's calls. Their entries in the history stay.
     pub(super) fn reset(&mut self) {
-        let TranscriptRecord { shown, said, history, history_origins, told, .. } = std::mem::take(&mut self.record);
-        self.record = TranscriptRecord { shown, said, history, history_origins, told, ..TranscriptRecord::default() };
+        let former = std::mem::take(&mut self.record);
+        self.record = TranscriptRecord {
+            shown: former.shown,
+            agent_text_origins: former.agent_text_origins,
+            history: former.history,
+            history_origins: former.history_origins,
+            listed: former.listed,
+            ..TranscriptRecord::default()
+        };
     }
 
     /// Adds an event for the model, with its origins.
-    pub(super) fn tell(&mut self, what: TranscriptEvent, origins: &Origins) {
+    pub(super) fn add(&mut self, event: TranscriptEvent, origins: &Origins) {
         self.record.history_origins.join(origins);
-        self.record.history.push(what);
+        self.record.history.push(event);
     }
 
-    /// The same for a call, whose entry is made later.
-    pub(super) fn tell_call(&mut self, call: PendingCall, origins: &Origins) {
+    /// Adds a call, whose entry is made later.
+    pub(super) fn add_call(&mut self, call: PendingCall, origins: &Origins) {
         self.record.history_origins.join(origins);
         self.record.history.push_call(call);
     }
 
-    /// Makes the entries of all calls.
-    pub(super) fn settle(&mut self) {
-        self.record.history.settle();
+    /// Makes the entries of pending calls.
+    pub(super) fn flush(&mut self) {
+        self.record.history.flush();
     }
 
     /// The origins of everything that the model sees.
@@ -131,7 +144,7 @@ impl Transcript {
         &self.record.history_origins
     }
 
-    /// The session as the latest request tells it.
+    /// The history that the latest request shows.
     pub(super) fn sent(&self) -> &[TranscriptEntry] {
         self.record.history.sent()
     }
@@ -152,23 +165,23 @@ impl Transcript {
     }
 
     /// Whether the model's latest answer has this text.
-    pub(super) fn answer_has(&self, words: &str) -> bool {
-        self.record.history.answer_has(words)
+    pub(super) fn answer_has(&self, text: &str) -> bool {
+        self.record.history.answer_has(text)
     }
 
-    /// The history tells one more element of a list of the state.
+    /// The history shows one more element of a list of the state.
     pub(super) fn note_listed(&mut self, field: &str) {
-        *self.record.told.entry(field.to_owned()).or_default() += 1;
+        *self.record.listed.entry(field.to_owned()).or_default() += 1;
     }
 
-    /// How many elements of a list of the state the history tells.
-    pub(super) fn told(&self, field: &str) -> usize {
-        self.record.told.get(field).copied().unwrap_or_default()
+    /// How many elements of a list of the state the history shows.
+    pub(super) fn listed(&self, field: &str) -> usize {
+        self.record.listed.get(field).copied().unwrap_or_default()
     }
 
-    /// A field of the state was replaced: the history no longer tells its content.
+    /// A field of the state was replaced: the history no longer shows its content.
     pub(super) fn forget_listed(&mut self, field: &str) {
-        self.record.told.remove(field);
+        self.record.listed.remove(field);
     }
 
     /// The driver has lost the observations.
@@ -177,9 +190,9 @@ impl Transcript {
     }
 
     /// Keeps only texts.
-    pub(super) fn keep_words_only(&mut self) {
-        self.record.history.keep_words_only();
-        self.record.told.clear();
+    pub(super) fn keep_texts_only(&mut self) {
+        self.record.history.keep_texts_only();
+        self.record.listed.clear();
     }
 
     /// The origins of everything that the model has been shown.
@@ -188,17 +201,18 @@ impl Transcript {
     }
 
     /// The origins of the agent's own messages.
-    pub(super) fn said(&self) -> &Origins {
-        &self.record.said
+    pub(super) fn agent_text_origins(&self) -> &Origins {
+        &self.record.agent_text_origins
     }
 
-    pub(super) fn show(&mut self, origins: &Origins) {
+    /// The model is shown something with these origins.
+    pub(super) fn note_shown(&mut self, origins: &Origins) {
         self.record.shown.join(origins);
     }
 
     /// The agent sent a message: it has the origins of what the agent had been shown.
     pub(super) fn note_agent_message(&mut self) {
-        self.record.said.join(&self.record.shown);
+        self.record.agent_text_origins.join(&self.record.shown);
     }
 
     /// A request shows everything that has ended so far.
@@ -231,7 +245,7 @@ impl Transcript {
     pub(super) fn add_ended(&mut self, number: u32, step: &ActiveStep, plainly: bool) {
         step.jobs.iter().for_each(|job| self.record.history_origins.join(&job.origins));
         if plainly {
-            self.record.ended_as_proposed.extend(step.report_plainly(number));
+            self.record.ended_as_proposed.extend(step.report_as_proposed(number));
         }
         self.record.ended.extend(step.report(number));
         self.record.proposed.push(ProposedStep::of(number, step));
@@ -284,7 +298,7 @@ impl Transcript {
     }
 
     /// Adds an error for the next request.
-    pub(super) fn tell_error(&mut self, error: Value) {
+    pub(super) fn add_error(&mut self, error: Value) {
         self.record.errors.push(error);
     }
 
@@ -357,11 +371,11 @@ mod tests {
         let mut transcript = Transcript::default();
         let call = Arc::new(json!({"_tool": "t"}));
         transcript.record.ended.push(CallReport { place: (0, 0), call, status: CallStatus::Done, error: None });
-        transcript.tell(TranscriptEvent::Assistant { text: "hi".to_owned() }, &Origins::default());
+        transcript.add(TranscriptEvent::Assistant { text: "hi".to_owned() }, &Origins::default());
         transcript.note_listed("done");
         transcript.begin_turn();
         transcript.note_request(1_000);
-        assert_eq!((transcript.ended().len(), transcript.sent().len(), transcript.told("done")), (0, 1, 1));
+        assert_eq!((transcript.ended().len(), transcript.sent().len(), transcript.listed("done")), (0, 1, 1));
     }
 
     #[test]
@@ -372,8 +386,8 @@ mod tests {
         let error = Some(Box::new(ReportError { lacks, ..ReportError::new("broken", "words") }));
         let expected = error.clone();
         transcript.record.ended.push(CallReport { place: (3, 1), call, status: CallStatus::Failed, error });
-        let kept = serde_json::to_string(&transcript.record()).unwrap();
-        transcript.restore(serde_json::from_str(&kept).unwrap());
+        let stored = serde_json::to_string(&transcript.record()).unwrap();
+        transcript.restore(serde_json::from_str(&stored).unwrap());
         let report = &transcript.ended()[0];
         assert_eq!((report.place, report.status), ((3, 1), CallStatus::Failed));
         assert_eq!(report.error, expected, "texts for people need what it lacks");

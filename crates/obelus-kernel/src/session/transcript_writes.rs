@@ -1,7 +1,7 @@
 //! Adds events to the transcript, as the model sees them (PROMPT-2).
 //!
-//! Each event is told once, when it happens. A planner that does not read untrusted data is told calls as proposed,
-//! and the shape of results.
+//! Each event is added once, when it happens. For a planner that does not read untrusted data, calls are added as
+//! proposed, and results by their shape.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::Session;
 use super::ids::JobRef;
-use super::redact::plain_error;
+use super::redact::redacted_error;
 use super::report_error::ReportError;
 use super::scheduler::{Job, Status, with_instance};
-use super::solve::brings_output;
+use super::solve::has_output;
 use super::transcript::{CallEntry, PendingCall, TranscriptEvent, params_alone};
 use crate::call::Call;
 use crate::expr::OutputPath;
@@ -30,7 +30,7 @@ const MOST_OF_THOUGHT: usize = 60;
 
 impl Session {
     /// Adds the request's own conversation.
-    pub(super) fn tell_given_texts(&mut self) {
+    pub(super) fn transcribe_given_texts(&mut self) {
         let texts: Vec<(Role, String)> = self
             .memory
             .context
@@ -41,94 +41,95 @@ impl Session {
                 _ => None,
             })
             .collect();
-        texts.into_iter().for_each(|(role, text)| self.tell_words(role, text));
+        texts.into_iter().for_each(|(role, text)| self.transcribe_text(role, text));
     }
 
     /// Adds a message. The model's own text is added with its answer.
-    pub(super) fn tell_words(&mut self, role: Role, text: String) {
-        let what = match role {
+    pub(super) fn transcribe_text(&mut self, role: Role, text: String) {
+        let event = match role {
             Role::User => TranscriptEvent::User { text, time: self.memory.now() },
             Role::Assistant if !self.transcript.answer_has(&text) => TranscriptEvent::Assistant { text },
             Role::Assistant | Role::System => return,
         };
-        self.transcript.tell(what, &Origins::of(role.into()));
+        self.transcript.add(event, &Origins::of(role.into()));
     }
 
     /// Adds the model's answer.
-    pub(super) fn tell_answer(&mut self, solution: &Solution) {
+    pub(super) fn transcribe_answer(&mut self, solution: &Solution) {
         let Solution { thought, say, calls, output, .. } = solution.clone();
         // Thoughts are for the log. Their beginning stays, to show the form of an answer.
         let thought = thought.map(|thought| clip(&thought, MOST_OF_THOUGHT));
         let calls = calls.iter().map(without_null_fields).collect();
         let node = self.node().map(str::to_owned);
-        self.transcript
-            .tell(TranscriptEvent::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
+        self.transcript.add(TranscriptEvent::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
     }
 
     /// Adds a decision that does not belong to a single call.
-    pub(super) fn tell_decision(&mut self, decision: Value) {
-        self.transcript.tell(TranscriptEvent::Decision { decision }, &Origins::of(Origin::User));
+    pub(super) fn transcribe_decision(&mut self, decision: Value) {
+        self.transcript.add(TranscriptEvent::Decision { decision }, &Origins::of(Origin::User));
     }
 
     /// Adds an error that does not belong to a started call.
-    pub(super) fn tell_fault(&mut self, error: &Value, origins: &Origins) {
+    pub(super) fn transcribe_fault(&mut self, error: &Value, origins: &Origins) {
         let mut error = error.clone();
         if self.settings.plans_before_reading() {
             error["call"] = json!({"_tool": error["call"]["_tool"]});
             if !origins.is_trusted() {
-                error["error"] = plain_error(&error["error"]);
+                error["error"] = redacted_error(&error["error"]);
             }
         }
         if let Some(reason) = error["error"].as_object_mut() {
             reason.remove("reason");
         }
-        self.transcript.tell(TranscriptEvent::Error { error }, &self.settings.counted_as_shown(origins.clone()));
+        self.transcript.add(TranscriptEvent::Error { error }, &self.settings.counted_as_shown(origins.clone()));
     }
 
     /// Adds an event from outside.
-    pub(super) fn tell_event(&mut self, event: &Value, origins: &Origins) {
-        let event = match self.settings.plans_before_reading() {
-            true => json!("an event: it is in †events, and its words are not shown"),
-            false => shorten(event, MOST_OF_READ),
+    pub(super) fn transcribe_event(&mut self, event: &Value, origins: &Origins) {
+        let event = if self.settings.plans_before_reading() {
+            json!("an event: it is in †events, and its words are not shown")
+        } else {
+            shorten(event, MOST_OF_READ)
         };
-        self.transcript.tell(TranscriptEvent::Event { event }, &self.settings.counted_as_shown(origins.clone()));
+        self.transcript.add(TranscriptEvent::Event { event }, &self.settings.counted_as_shown(origins.clone()));
     }
 
-    pub(super) fn remember_words(&mut self, role: Role, text: &str) {
-        self.transcript.show(&Origins::of(role.into()));
+    /// Adds a message of the user or the agent to memory and to the transcript.
+    pub(super) fn add_message(&mut self, role: Role, text: &str) {
+        self.transcript.note_shown(&Origins::of(role.into()));
         if role == Role::Assistant {
             self.transcript.note_agent_message();
         }
-        self.tell_words(role, text.to_owned());
+        self.transcribe_text(role, text.to_owned());
         self.memory.remember(Message::text(role, text));
         if role == Role::User {
-            self.inbox.note_words();
+            self.inbox.note_user_message();
         }
     }
 
     /// Adds the end of a call.
-    pub(super) fn tell_call(&mut self, at: JobRef, status: Status) {
+    pub(super) fn transcribe_call(&mut self, at: JobRef, status: Status) {
         let call = Arc::clone(self.scheduler.call(at));
-        self.tell_end(at, &call, status);
+        self.transcribe_end(at, &call, status);
         // A planner sees an allowed observation as long as its digest is in memory.
         let observes = call.tool.as_ref().is_some_and(|tool| tool.keeps_digest);
         if observes && status == Status::Done && !self.settings.plans_before_reading() {
-            self.tell_observation(at, &call);
+            self.transcribe_observation(at, &call);
         }
     }
 
-    fn tell_observation(&mut self, at: JobRef, call: &Call) {
+    fn transcribe_observation(&mut self, at: JobRef, call: &Call) {
         let job = self.scheduler.job(at);
         let paths = self.paths_of_result(job, call);
         let Some(path) = first_path(paths.as_deref(), call) else { return };
         let Some(about) = self.memory.context.read(path, job.instance.as_deref()) else { return };
         let is_part = about["part"] == true;
-        let what = TranscriptEvent::Observed { tool: call.tool_name().to_owned(), about: about.into_owned(), is_part };
+        let event = TranscriptEvent::Observed { tool: call.tool_name().to_owned(), about: about.into_owned(), is_part };
         let origins = self.memory.context.origins(path, job.instance.as_deref());
-        self.transcript.tell(what, &self.settings.counted_as_shown(origins));
+        self.transcript.add(event, &self.settings.counted_as_shown(origins));
     }
 
-    fn tell_end(&mut self, at: JobRef, call: &Arc<Call>, status: Status) {
+    fn transcribe_end(&mut self, at: JobRef, call: &Arc<Call>, status: Status) {
         let job = self.scheduler.job(at);
         let is_done = status == Status::Done;
         if is_done && self.graph.is_some() && call.tool.as_ref().is_some_and(|tool| tool.is_quiet()) {
@@ -140,10 +141,11 @@ impl Session {
             _ => with_instance(&call.raw, job.instance.as_deref()),
         };
         let paths = if is_done { self.paths_of_result(job, call) } else { Some(Vec::new()) };
-        // The model's own result is in its answer.
-        let is_own = job.is_model_call && brings_output(call);
-        let path = first_path(paths.as_deref(), call).filter(|_| !is_own);
-        let result = path.and_then(|path| self.result_at(call.tool_name(), path, job.instance.as_deref()));
+        let is_in_answer = job.is_model_call && has_output(call);
+        let result = match first_path(paths.as_deref(), call) {
+            Some(path) if !is_in_answer => self.result_at(call.tool_name(), path, job.instance.as_deref()),
+            _ => None,
+        };
         // A value in memory counts as shown with the request; the text of an error is only here.
         let mut origins = job.origins.clone();
         if job.error.is_some() && status == Status::Failed {
@@ -160,15 +162,19 @@ impl Session {
             changes: call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read),
             approved: job.is_approved,
         };
-        // In a graph, the model's own proposals are shown without details.
-        let (has_declared_path, leaves_out_details) = (paths.is_none(), self.graph.is_some());
-        let told = PendingCall { entry, call: Arc::clone(call), has_declared_path, leaves_out_details };
-        self.transcript.tell_call(told, &self.settings.counted_as_shown(origins));
+        let pending = PendingCall {
+            entry,
+            call: Arc::clone(call),
+            has_declared_path: paths.is_none(),
+            // In a graph, the model's own proposals are shown without details.
+            leaves_out_details: self.graph.is_some(),
+        };
+        self.transcript.add_call(pending, &self.settings.counted_as_shown(origins));
     }
 
     /// Adds calls that wait for a person, once and as proposed: otherwise a model takes them for lost.
-    pub(super) fn tell_waiting_calls(&mut self) {
-        // In a graph, the step itself tells what waits.
+    pub(super) fn transcribe_waiting_calls(&mut self) {
+        // In a graph, the node itself shows what waits.
         if self.graph.is_some() {
             return;
         }
@@ -177,7 +183,7 @@ impl Session {
             jobs.map(move |(index, job)| ((number, index), job, &step.calls[job.call]))
         });
         let waiting = steps.filter(|(place, ..)| !self.transcript.has_shown_waiting(*place));
-        let told: Vec<(TranscriptEvent, Origins)> = waiting
+        let events: Vec<(TranscriptEvent, Origins)> = waiting
             .map(|(place, job, call)| {
                 let proposed = with_instance(&call.raw, job.instance.as_deref());
                 let entry = CallEntry {
@@ -191,11 +197,12 @@ impl Session {
                     approved: false,
                 };
                 // Names of instances are data; the rest is the model's own.
-                let origins = job.instance.as_ref().map_or_else(|| Origins::of(Origin::Model), |_| job.origins.clone());
+                let is_of_instance = job.instance.is_some();
+                let origins = if is_of_instance { job.origins.clone() } else { Origins::of(Origin::Model) };
                 (TranscriptEvent::Call(Box::new(entry)), self.settings.counted_as_shown(origins))
             })
             .collect();
-        told.into_iter().for_each(|(what, origins)| self.transcript.tell(what, &origins));
+        events.into_iter().for_each(|(event, origins)| self.transcript.add(event, &origins));
     }
 
     /// The value at a result's path, as the model sees it.
@@ -205,8 +212,9 @@ impl Session {
             return self.shape_at(path, instance);
         }
         if tool.is_some_and(|tool| tool.instances.is_some()) {
-            let own = |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
-            let names = self.memory.context.instances().in_order().into_iter().filter(own);
+            let is_row =
+                |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
+            let names = self.memory.context.instances().in_order().into_iter().filter(is_row);
             let rows = names.filter_map(|name| self.memory.context.read(path, Some(name)));
             return Some(result_for_model(tool.map(AsRef::as_ref), &rows.map(Cow::into_owned).collect()));
         }
@@ -215,41 +223,42 @@ impl Session {
 
     /// Drops a result that was overwritten before it was shown; it counts for nothing.
     pub(super) fn forget_overwritten(&mut self) {
-        self.transcript.settle();
-        let is_gone = |call: &CallEntry| {
+        self.transcript.flush();
+        let is_overwritten = |call: &CallEntry| {
             let path = call.at.first().and_then(|path| OutputPath::parse(path).ok());
             let path = path.as_ref().and_then(|path| path.paths().next());
-            let (tool, instance) = (call.call.tool(), call.call.instance());
-            let now = path.and_then(|path| self.result_at(tool.unwrap_or_default(), path, instance));
+            let now = path.and_then(|path| self.result_at(call.call.tool_name(), path, call.call.instance()));
             call.result.is_some() && now != call.result
         };
-        let gone: Vec<usize> =
-            self.transcript.unsent_calls().filter(|(_, call)| is_gone(call)).map(|(at, _)| at).collect();
-        gone.into_iter().for_each(|at| self.transcript.forget_result(at));
+        let calls = self.transcript.unsent_calls().filter(|(_, call)| is_overwritten(call));
+        let overwritten: Vec<usize> = calls.map(|(at, _)| at).collect();
+        overwritten.into_iter().for_each(|at| self.transcript.forget_result(at));
     }
 
     fn error_for_model(&self, job: &Job, call: &Call, error: &ReportError) -> Value {
         let is_by_rule = error.rule.is_some();
         let is_trusted_tool = call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
         if self.settings.plans_before_reading() && !(job.origins.is_trusted() && (is_by_rule || is_trusted_tool)) {
-            return plain_error(&json!(error));
+            return redacted_error(&json!(error));
         }
         json!(error.clone().without_reason())
     }
 
     /// The paths of a call's result, with its index if it was added to a list; none if it is the declared one.
     fn paths_of_result(&self, job: &Job, call: &Call) -> Option<Vec<Path>> {
-        let is_result = |path: &Path| call.writes().any(|own| **own == *path);
+        let is_result = |path: &Path| call.writes().any(|declared| **declared == *path);
         let is_added = call.output_method == crate::fold::Method::Push;
         let mut paths: Vec<Path> = match &job.written {
             Some(written) => written.iter().filter(|path| is_result(path)).cloned().collect(),
             None if is_added => call.writes().take(1).map(|path| (**path).clone()).collect(),
             None => return None,
         };
-        for path in paths.iter_mut().filter(|_| is_added) {
-            let list = self.memory.context.read(path, job.instance.as_deref());
-            let last = list.as_deref().and_then(Value::as_array).map_or(0, Vec::len).saturating_sub(1);
-            path.segments.push(Segment::Index(i64::try_from(last).unwrap_or_default()));
+        if is_added {
+            for path in &mut paths {
+                let list = self.memory.context.read(path, job.instance.as_deref());
+                let last = list.as_deref().and_then(Value::as_array).map_or(0, Vec::len).saturating_sub(1);
+                path.segments.push(Segment::Index(i64::try_from(last).unwrap_or_default()));
+            }
         }
         Some(paths)
     }
@@ -257,16 +266,16 @@ impl Session {
 
 /// The first path of a call's result: the declared one, if there are no others.
 fn first_path<'a>(paths: Option<&'a [Path]>, call: &'a Call) -> Option<&'a Path> {
-    paths.map_or_else(|| call.writes().next().map(|path| &**path), <[Path]>::first)
+    match paths {
+        Some(paths) => paths.first(),
+        None => call.writes().next().map(|path| &**path),
+    }
 }
 
 /// A result as the model sees it: the fields that the tool's author names, without empty ones, shortened.
 pub(super) fn result_for_model(tool: Option<&Tool>, value: &Value) -> Value {
-    let most = match tool.is_none_or(|tool| tool.effect == Effect::Read) {
-        true => MOST_OF_READ,
-        false => MOST_OF_CHANGE,
-    };
-    match tool.filter(|_| value.is_object() || value.is_array()).and_then(Tool::shown_fields) {
+    let most = if tool.is_none_or(|tool| tool.effect == Effect::Read) { MOST_OF_READ } else { MOST_OF_CHANGE };
+    match tool.and_then(Tool::shown_fields) {
         Some(fields) => shorten(&with_fields(value, &fields), most),
         None => shorten(value, most),
     }

@@ -55,8 +55,8 @@ pub(super) struct Turn {
     #[serde(default)]
     came_with_calls: bool,
     /// Whether something ran, failed or was decided since the latest request (LOOP-7).
-    #[serde(default)]
-    has_moved: bool,
+    #[serde(rename = "has_moved", default)]
+    has_progress: bool,
     /// The steps of decided questions, in a turn that began with a decision and has made no request yet.
     #[serde(default)]
     decided: Vec<u32>,
@@ -64,7 +64,9 @@ pub(super) struct Turn {
     /// questions belong to earlier turns.
     #[serde(default)]
     began: (u32, usize),
-    said: Vec<String>,
+    /// What the agent has said to the user.
+    #[serde(rename = "said")]
+    agent_messages: Vec<String>,
     /// What the agent asked the user in its last message, and when; until the user's next message.
     #[serde(default)]
     asked_for: Option<(String, Time)>,
@@ -110,10 +112,10 @@ impl Turn {
             is_faulty: false,
             output: Value::Null,
             came_with_calls: false,
-            has_moved: false,
+            has_progress: false,
             decided: Vec::new(),
             began: (0, 0),
-            said: Vec::new(),
+            agent_messages: Vec::new(),
             asked_for: None,
             planned: None,
             pictures: Vec::new(),
@@ -125,8 +127,8 @@ impl Turn {
         }
     }
 
-    /// Begins a turn in place of the former one, which rests or is given up. `began` is the number of its first step, and the number
-    /// of messages in the context.
+    /// Begins a turn in place of the former one, which rests or is given up. `began` is the number of its first step,
+    /// and the number of messages in the context.
     pub(super) fn begin(&mut self, settings: &Settings, began: (u32, usize), pictures: Vec<Picture>) {
         self.must_not_ask();
         *self = Self { began, pictures, ..Self::new(settings) };
@@ -173,10 +175,7 @@ impl Turn {
 
     /// A turn can begin only when the previous one rests.
     pub(super) fn must_be_at_rest(&self) -> Result<(), Refused> {
-        match self.is_at_rest() {
-            true => Ok(()),
-            false => Err(Refused::new("at_work", "the session is at work already")),
-        }
+        if self.is_at_rest() { Ok(()) } else { Err(Refused::new("at_work", "the session is at work already")) }
     }
 
     /// Whether a model is asked for calls and output.
@@ -202,7 +201,7 @@ impl Turn {
     /// The model is asked, with the request of this number.
     pub(super) fn ask_model(&mut self, number: u64) {
         self.requests += 1;
-        self.has_moved = false;
+        self.has_progress = false;
         self.decided.clear();
         self.enter(Phase::Asking(number));
     }
@@ -252,13 +251,13 @@ impl Turn {
     }
 
     /// Something ran, failed or was decided (LOOP-7).
-    pub(super) fn note_movement(&mut self) {
-        self.has_moved = true;
+    pub(super) fn note_progress(&mut self) {
+        self.has_progress = true;
     }
 
     /// Whether something ran, failed or was decided since the latest request, or must be corrected.
-    pub(super) fn has_moved(&self) -> bool {
-        self.has_moved || self.is_faulty
+    pub(super) fn has_progress(&self) -> bool {
+        self.has_progress || self.is_faulty
     }
 
     /// Questions of these steps are decided. After a request that does not matter: the model has seen the decision.
@@ -274,18 +273,18 @@ impl Turn {
     }
 
     /// The agent has said something to the user.
-    pub(super) fn note_agent_message(&mut self, words: &str) {
-        self.said.push(words.to_owned());
+    pub(super) fn note_agent_message(&mut self, text: &str) {
+        self.agent_messages.push(text.to_owned());
     }
 
     /// What the agent has said to the user.
-    pub(super) fn said(&self) -> &[String] {
-        &self.said
+    pub(super) fn agent_messages(&self) -> &[String] {
+        &self.agent_messages
     }
 
-    /// Whether the user has read these words as part of the turn.
-    pub(super) fn has_said(&self, words: &str) -> bool {
-        self.said.iter().any(|said| said == words)
+    /// Whether the agent has said this to the user.
+    pub(super) fn has_sent(&self, text: &str) -> bool {
+        self.agent_messages.iter().any(|message| message == text)
     }
 
     /// What the agent asked the user in its last message, and when.
@@ -315,9 +314,9 @@ impl Turn {
     }
 
     /// A graph of steps came to an end of this name, with a text if the end has one.
-    pub(super) fn end_at(&mut self, name: &str, words: Option<String>) {
+    pub(super) fn end_at(&mut self, name: &str, text: Option<String>) {
         self.named_end = Some(name.to_owned());
-        self.output = words.map(Value::from).unwrap_or_default();
+        self.output = text.map(Value::from).unwrap_or_default();
     }
 
     /// The name of the end, if a graph of steps came to one.
@@ -331,7 +330,7 @@ impl Turn {
     }
 
     /// Whether the turn must end.
-    pub(super) fn stops(&self) -> bool {
+    pub(super) fn is_ending(&self) -> bool {
         self.stop.is_some()
     }
 
@@ -370,11 +369,12 @@ impl Turn {
     }
 
     /// The turn ends with a message: if that ends with a question, the user is asked for something.
-    pub(super) fn note_last_words(&mut self, now: Time) {
-        let last = self.output.as_str().or(self.said.last().map(String::as_str));
-        if let Some(words) = last.map(str::trim).filter(|words| !words.is_empty()) {
-            let end = words.trim_end_matches(|c: char| c.is_whitespace() || "\"'»”)*_".contains(c));
-            self.asked_for = end.ends_with(['?', '？']).then(|| (words.to_owned(), now));
+    pub(super) fn note_last_message(&mut self, now: Time) {
+        let last = self.output.as_str().or(self.agent_messages.last().map(String::as_str));
+        let text = last.unwrap_or_default().trim();
+        if !text.is_empty() {
+            let end = text.trim_end_matches(|c: char| c.is_whitespace() || "\"'»”)*_".contains(c));
+            self.asked_for = end.ends_with(['?', '？']).then(|| (text.to_owned(), now));
         }
     }
 
@@ -383,9 +383,10 @@ impl Turn {
         let Phase::Rested(ends) = self.phase else { return };
         if ends == TurnEnd::Limit {
             // The limit was for the agent; approved calls still run.
-            (self.calls, self.calls_below) = (0, 0);
+            self.calls = 0;
+            self.calls_below = 0;
         }
-        self.said.clear();
+        self.agent_messages.clear();
         // With several questions, the model is asked after the last decision, whichever turn raised them.
         self.began = (0, 0);
         self.named_end = None;
@@ -400,7 +401,7 @@ impl Turn {
         let ended = std::mem::replace(self, fresh);
         self.output = ended.output;
         self.came_with_calls = ended.came_with_calls;
-        self.has_moved = ended.has_moved;
+        self.has_progress = ended.has_progress;
         self.decided = ended.decided;
         self.asked_for = ended.asked_for;
     }
@@ -422,7 +423,7 @@ impl Turn {
             "tokens": self.tokens,
             "spent": self.spent,
             "output": self.output,
-            "said": self.said,
+            "said": self.agent_messages,
             "endedCalls": ended,
         })
     }
@@ -442,11 +443,11 @@ mod tests {
         turn.note_failure("a", "other");
         turn.note_failure("a", "no");
         turn.note_failure("b", "no");
-        assert!(!turn.stops());
+        assert!(!turn.is_ending());
         turn.note_failure("a", "no");
         turn.note_failure("a", "no");
         assert_eq!(turn.take_stop().unwrap().0, TurnEnd::Limit);
-        assert!(turn.over.is_some() && !turn.stops());
+        assert!(turn.over.is_some() && !turn.is_ending());
     }
 
     #[test]
@@ -469,7 +470,7 @@ mod tests {
         turn.enter(Phase::Working);
         turn.set_output("which one?".into(), true);
         turn.enter(Phase::Rested(TurnEnd::Output));
-        turn.note_last_words(Time(7));
+        turn.note_last_message(Time(7));
         turn.begin_without_model(&Settings::default());
         assert_eq!((turn.phase(), turn.requests(), turn.began()), (Phase::Working, 0, (0, 0)));
         assert!(turn.output().is_null() && !turn.came_with_calls() && !turn.asks_model());

@@ -254,10 +254,8 @@ impl Driver {
     }
 
     fn decide(&mut self, question: &Question, approves: bool) {
-        let decision = match approves {
-            true => Decision::Approve { only: None },
-            false => Decision::Deny { reason: "no".to_owned() },
-        };
+        let decision =
+            if approves { Decision::Approve { only: None } } else { Decision::Deny { reason: "no".to_owned() } };
         if approves && question.about == About::Call {
             self.approved.extend(question.calls.iter().map(|asked| (*asked.call).clone()));
         }

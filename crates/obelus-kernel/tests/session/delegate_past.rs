@@ -156,9 +156,10 @@ fn an_approved_call_that_waits_for_a_place_asks_again_once_its_effect_is_in_doub
         assert_eq!(harness.handed_out("count").len(), 1);
         let (doubt, again) = ("q2", "q3");
         assert!(harness.question(again).reasons.contains(&Reason::MayHaveHappened));
-        match is_approved_again {
-            true => harness.approve(again),
-            false => harness.deny(again),
+        if is_approved_again {
+            harness.approve(again);
+        } else {
+            harness.deny(again);
         }
         assert_eq!(harness.handed_out("count").len(), if is_approved_again { 2 } else { 1 });
         if is_approved_again {

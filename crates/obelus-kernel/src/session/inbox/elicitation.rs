@@ -24,7 +24,7 @@ pub(in crate::session) struct Elicitation {
 /// What a call asks.
 pub(in crate::session) struct ElicitationRequest {
     pub(in crate::session) key: String,
-    pub(in crate::session) words: String,
+    pub(in crate::session) text: String,
     pub(in crate::session) schema: Value,
 }
 

@@ -9,10 +9,10 @@ use crate::origin::Origins;
 use crate::visible::visible;
 
 /// The limit of characters of a call's text.
-const MOST_WORDS: usize = 4_000;
+const MOST_CHARS: usize = 4_000;
 
 /// The beginning of a line of the call's own text.
-const OWN: &str = "  │ ";
+const LINE_MARK: &str = "  │ ";
 
 /// An elicitation in parts, for channels with other languages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +28,12 @@ pub struct ElicitationForm {
 }
 
 /// The text for a person: who asks, its own text with each line marked, and the requested values.
-pub(in crate::session) fn describe_elicitation(tool: &str, words: &str, schema: &Value, origins: &Origins) -> String {
+pub(in crate::session) fn describe_elicitation(tool: &str, text: &str, schema: &Value, origins: &Origins) -> String {
     let mut lines = vec![head(tool) + &mark(origins)];
-    let (words, cut) = cut(words, MOST_WORDS);
-    lines.extend(words.lines().map(|line| format!("{OWN}{}", visible(line))));
-    if cut {
-        lines.push(format!("  (only the first {MOST_WORDS} characters are shown)"));
+    let (text, is_cut) = cut(text, MOST_CHARS);
+    lines.extend(text.lines().map(|line| format!("{LINE_MARK}{}", visible(line))));
+    if is_cut {
+        lines.push(format!("  (only the first {MOST_CHARS} characters are shown)"));
     }
     lines.extend(requested(schema).map(|field| field.to_string()));
     lines.join("\n")
@@ -49,10 +49,11 @@ impl Question {
     pub fn elicitation_form(&self) -> Option<ElicitationForm> {
         let tool = self.asked_by()?;
         let (first, rest) = self.description.split_once('\n').unwrap_or((&self.description, ""));
-        let own: Vec<String> = rest.lines().take_while(|line| line.starts_with(OWN)).map(str::to_owned).collect();
+        let own_lines: Vec<String> =
+            rest.lines().take_while(|line| line.starts_with(LINE_MARK)).map(str::to_owned).collect();
         let fields: Vec<RequestedField> = self.schema.as_ref().map(|schema| requested(schema).collect())?;
-        let is_cut = rest.lines().count() > own.len() + fields.len();
-        let shown = is_cut.then_some(MOST_WORDS);
-        Some(ElicitationForm { is_trusted: first == head(tool), own_lines: own, shown, fields })
+        let is_cut = rest.lines().count() > own_lines.len() + fields.len();
+        let shown = is_cut.then_some(MOST_CHARS);
+        Some(ElicitationForm { is_trusted: first == head(tool), own_lines, shown, fields })
     }
 }

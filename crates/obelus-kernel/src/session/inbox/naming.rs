@@ -1,4 +1,4 @@
-//! Questions in words for people, and the session's own reasons.
+//! Questions as text for people, and the session's own reasons.
 
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::call_texts::{CallTexts, Named, param_at};
@@ -31,26 +31,26 @@ pub(in crate::session) enum SessionReason {
 
 impl SessionReason {
     /// The text from the table. Journals contain it: the choice of Russian must not change.
-    pub(in crate::session) fn words(self, language: Option<&str>) -> &'static str {
+    pub(in crate::session) fn text(self, language: Option<&str>) -> &'static str {
         let is_russian = language.is_some_and(|language| language.starts_with("ru"));
-        let words = &if is_russian { Language::Russian } else { Language::English }.words().session;
+        let texts = &if is_russian { Language::Russian } else { Language::English }.words().session;
         match self {
-            SessionReason::Lapsed => words.lapsed,
-            SessionReason::Declined => words.declined,
-            SessionReason::LeftOut => words.left_out,
-            SessionReason::DeniedBefore => words.denied_before,
-            SessionReason::WentOn => words.went_on,
-            SessionReason::Stopped => words.stopped,
-            SessionReason::ToolRemoved => words.tool_removed,
-            SessionReason::ToolChanged => words.tool_changed,
+            SessionReason::Lapsed => texts.lapsed,
+            SessionReason::Declined => texts.declined,
+            SessionReason::LeftOut => texts.left_out,
+            SessionReason::DeniedBefore => texts.denied_before,
+            SessionReason::WentOn => texts.went_on,
+            SessionReason::Stopped => texts.stopped,
+            SessionReason::ToolRemoved => texts.tool_removed,
+            SessionReason::ToolChanged => texts.tool_changed,
         }
     }
 }
 
 /// The subject of a question, on one line.
 pub(in crate::session) fn headline(texts: CallTexts<'_>, question: &Question) -> String {
-    if let Some(words) = &question.headline {
-        return words.clone();
+    if let Some(headline) = &question.headline {
+        return headline.clone();
     }
     match (question.about, question.calls.as_slice()) {
         // A server's own text is not a headline.
@@ -65,18 +65,20 @@ pub(in crate::session) fn headline(texts: CallTexts<'_>, question: &Question) ->
 /// The names of the values in a question.
 pub(in crate::session) fn names_in(texts: CallTexts<'_>, question: &Question) -> Vec<Named> {
     let mut named: Vec<Named> = Vec::new();
-    let asked = question.calls.iter().enumerate().filter(|_| question.about == About::Call);
-    for (index, asked) in asked {
+    if question.about != About::Call {
+        return named;
+    }
+    for (index, asked) in question.calls.iter().enumerate() {
         let Some(tool) = asked.call.tool().and_then(|name| texts.context.tool(name)) else { continue };
         let places = tool.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
         for (place, _) in places {
             let last = place.rsplit('.').next().unwrap_or(place);
             let changes = question.changes.iter().filter(|change| change.call == index);
             let changes = changes.filter(|change| alike(&change.field, last));
-            let own = param_at(&asked.call, place).into_iter();
-            for value in own.chain(changes.filter_map(|change| change.before.as_ref())) {
+            let new_values = param_at(&asked.call, place).into_iter();
+            for value in new_values.chain(changes.filter_map(|change| change.before.as_ref())) {
                 let is_known = named.iter().any(|known| known.place == *place && known.value == *value);
-                if let Some(name) = texts.name_of_value(tool, &asked.call, place, value).filter(|_| !is_known) {
+                if !is_known && let Some(name) = texts.name_of_value(tool, &asked.call, place, value) {
                     named.push(Named { place: place.clone(), value: value.clone(), name });
                 }
             }

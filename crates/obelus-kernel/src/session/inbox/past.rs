@@ -21,7 +21,7 @@ pub(in crate::session) struct SharedPast {
     pub(super) doubts: BTreeMap<String, u32>,
     /// Denied effects.
     pub(super) denied: BTreeMap<String, DeniedEffect>,
-    /// The latest effects that were done, and when: questions about the same ones tell people. Nothing else reads them.
+    /// The latest effects that were done, and when: questions about the same ones show it. Nothing else reads them.
     pub(super) done: BTreeMap<Arc<str>, Time>,
 }
 
@@ -31,7 +31,8 @@ pub(in crate::session) struct DeniedEffect {
     /// The session or delegate whose call was denied.
     pub(super) session: String,
     /// Whether the user has written since.
-    pub(super) has_words_since: bool,
+    #[serde(rename = "has_words_since")]
+    pub(super) user_wrote_since: bool,
 }
 
 impl Inbox {
@@ -95,7 +96,7 @@ impl Inbox {
 
     /// Records for other sessions of the same past that a call of this one was denied.
     pub(in crate::session) fn share_denial(&mut self, effect: String, session: &str) {
-        let denied = DeniedEffect { session: session.to_owned(), has_words_since: false };
+        let denied = DeniedEffect { session: session.to_owned(), user_wrote_since: false };
         self.past_mut().denied.insert(effect, denied);
     }
 
@@ -107,7 +108,7 @@ impl Inbox {
     /// Whether the user has written since an effect was denied in another session; none if it was not.
     pub(in crate::session) fn denied_elsewhere(&self, effect: &str, session: &str) -> Option<bool> {
         let denied = self.past.denied.get(effect).filter(|denied| denied.session != session)?;
-        Some(denied.has_words_since)
+        Some(denied.user_wrote_since)
     }
 
     pub(in crate::session) fn forget_shared_denial(&mut self, effect: &str) {
@@ -117,9 +118,9 @@ impl Inbox {
     }
 
     /// The user has written: denied calls may be requested again.
-    pub(in crate::session) fn note_words(&mut self) {
+    pub(in crate::session) fn note_user_message(&mut self) {
         if self.shares_denials() {
-            self.past_mut().denied.values_mut().for_each(|denied| denied.has_words_since = true);
+            self.past_mut().denied.values_mut().for_each(|denied| denied.user_wrote_since = true);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reads that show what a question would change, for the person who decides.
 //!
-//! A look is a read that the gate must allow without a person. It is not part of the turn, the model does not see its
+//! A preview read is one that the gate must allow without a person. It is not part of the turn, the model does not see its
 //! result, and the question can be answered meanwhile. If it fails, the question is unchanged.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,7 +15,7 @@ use crate::tool::Tool;
 /// The limit of reads for one question.
 pub(in crate::session) const MOST_PREVIEW_READS: usize = 200;
 
-/// Queued and running looks, by question and call.
+/// Queued and running reads, by question and call.
 #[derive(Default)]
 pub(in crate::session) struct PreviewReads {
     queue: VecDeque<PreviewRead>,
@@ -58,17 +58,17 @@ impl PreviewReads {
         self.queue.extend(reads);
     }
 
-    /// The next look, if fewer than `most` are running.
+    /// The next read, if fewer than `most` are running.
     pub(in crate::session) fn next(&mut self, most: usize) -> Option<PreviewRead> {
         if self.open.len() < most { self.queue.pop_front() } else { None }
     }
 
-    /// Marks a look as running.
+    /// Marks a read as running.
     pub(in crate::session) fn begin(&mut self, read: PreviewRead) {
         self.open.insert(read.key(), read);
     }
 
-    /// Ends a look.
+    /// Ends a read.
     pub(in crate::session) fn end(&mut self, question: u64, call: u32) -> Option<PreviewRead> {
         self.open.remove(&(question, call))
     }

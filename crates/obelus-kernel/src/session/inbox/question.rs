@@ -115,7 +115,8 @@ pub struct Question {
     #[serde(default)]
     pub(in crate::session) elicitation: Option<Elicitation>,
     /// For a plan: how its calls run.
-    pub(in crate::session) manner: StepOptions,
+    #[serde(rename = "manner")]
+    pub(in crate::session) options: StepOptions,
     /// For a plan: whether it was made before anything untrusted was shown.
     pub(in crate::session) before_reading: bool,
     /// The number of messages in the context: later messages of the user may answer it.
@@ -133,14 +134,22 @@ pub(in crate::session) struct Draft {
     pub(in crate::session) reasons: Vec<Reason>,
     pub(in crate::session) schema: Option<Value>,
     pub(in crate::session) elicitation: Option<Elicitation>,
-    pub(in crate::session) manner: StepOptions,
+    pub(in crate::session) options: StepOptions,
     pub(in crate::session) before_reading: bool,
 }
 
 impl Draft {
     pub(in crate::session) fn new(about: About, calls: Vec<AskedCall>, description: String) -> Self {
-        let (reasons, manner) = (Vec::new(), StepOptions::default());
-        Self { about, calls, description, reasons, schema: None, elicitation: None, manner, before_reading: false }
+        Self {
+            about,
+            calls,
+            description,
+            reasons: Vec::new(),
+            schema: None,
+            elicitation: None,
+            options: StepOptions::default(),
+            before_reading: false,
+        }
     }
 
     pub(in crate::session) fn because(self, reasons: Vec<Reason>) -> Self {
@@ -163,7 +172,7 @@ pub(in crate::session) struct Terms {
 
 impl Question {
     pub(super) fn new(number: u64, draft: Draft, terms: Terms) -> Self {
-        let Draft { about, calls, description, reasons, schema, elicitation, manner, before_reading } = draft;
+        let Draft { about, calls, description, reasons, schema, elicitation, options, before_reading } = draft;
         Self {
             id: Routed::own(QuestionNumber(number)),
             about,
@@ -182,7 +191,7 @@ impl Question {
             by: None,
             reason: None,
             elicitation,
-            manner,
+            options,
             before_reading,
             asked_after: terms.asked_after,
             is_payment: terms.is_payment,
@@ -221,7 +230,7 @@ impl Change {
     }
 
     /// On one line: `"STAGE": "NEW" → "WON"`.
-    fn words(&self) -> String {
+    fn line(&self) -> String {
         let before = match &self.before {
             Some(value) => format!("{}{}", cut(value), mark(&self.before_from)),
             None => "not known".to_owned(),
@@ -298,8 +307,8 @@ impl AskedCall {
 
 impl Question {
     /// Sets its headline, on one line. The description is still made from the call itself.
-    pub(in crate::session) fn set_headline(&mut self, words: &str) {
-        self.headline = Some(crate::visible(&words.split_whitespace().collect::<Vec<_>>().join(" ")));
+    pub(in crate::session) fn set_headline(&mut self, text: &str) {
+        self.headline = Some(crate::visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
 
     /// Adds the name of a value, unless it is known.
@@ -338,12 +347,12 @@ impl Question {
     /// The changes: a line for each field, or for each of several calls.
     pub fn change_lines(&self) -> Vec<String> {
         if self.calls.len() < 2 {
-            return self.changes.iter().map(|change| format!("  changes {}", change.words())).collect();
+            return self.changes.iter().map(|change| format!("  changes {}", change.line())).collect();
         }
         let mut lines = Vec::new();
         for (index, asked) in self.calls.iter().enumerate() {
             let changes = self.changes.iter().filter(|change| change.call == index);
-            let changes: Vec<String> = changes.map(Change::words).collect();
+            let changes: Vec<String> = changes.map(Change::line).collect();
             let whose = match asked.call.instance() {
                 Some(instance) => format!("for {}", word(instance)),
                 None => format!("call {}", index + 1),
@@ -436,8 +445,8 @@ impl Question {
     }
 
     /// Whether the user's message consents to it. If it needs a direct answer, the message must say nothing else.
-    pub(in crate::session) fn is_consent(&self, consent: &ConsentWords, words: &str) -> bool {
-        if self.needs_direct_answer() { consent.only_consents(words) } else { consent.consents(words) }
+    pub(in crate::session) fn is_consent(&self, consent: &ConsentWords, text: &str) -> bool {
+        if self.needs_direct_answer() { consent.only_consents(text) } else { consent.consents(text) }
     }
 
     /// Its number in its own session.

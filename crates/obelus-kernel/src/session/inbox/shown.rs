@@ -15,11 +15,11 @@ impl Question {
     pub fn digest(&self) -> String {
         let call = |asked: &AskedCall| json!([asked.call, asked.decided, asked.marks]);
         // The text of calls is derived from the calls.
-        let words = (self.about == About::Input).then_some(&self.description);
+        let text = (self.about == About::Input).then_some(&self.description);
         let shown = json!({
             "about": self.about,
             "calls": self.calls.iter().map(call).collect::<Vec<Value>>(),
-            "words": words,
+            "words": text,
             "headline": self.headline,
             "reasons": self.reasons,
             "changes": self.changes,

@@ -137,9 +137,10 @@ impl Memory {
             let list = list.and_then(|pointer| schema.pointer(&pointer));
             let only_last = list.is_some_and(judges_elements_alone);
             let of_element = path.segments.iter().cloned().chain([Segment::Index(0)]);
-            let part = match only_last {
-                true => schema::part_at(schema, &of_element.collect::<Vec<_>>()),
-                false => schema::part_at(schema, &path.segments),
+            let part = if only_last {
+                schema::part_at(schema, &of_element.collect::<Vec<_>>())
+            } else {
+                schema::part_at(schema, &path.segments)
             };
             let Some(part) = part else { continue };
             let key = (path.kind.clone(), instance.map(str::to_owned), part.to_string());

@@ -32,7 +32,7 @@ impl Session {
             let fault = Fault::new(Rule::Call3, "this step does not offer that tool");
             match node.plans {
                 Some(_) => self.ask_again(call, &fault),
-                None => self.transcript.tell_error(error_data(call, &(&fault).into())),
+                None => self.transcript.add_error(error_data(call, &(&fault).into())),
             }
         }
         self.turn.planned = None;

@@ -27,9 +27,9 @@ impl Session {
         let open: Vec<QuestionNumber> = self.inbox.open().map(Question::number).collect();
         if let [number] = open[..]
             && self.is_of_node(number)
-            && (self.take_input(number, text.into()).is_ok() || self.is_said_as_json(number, text))
+            && (self.take_input(number, text.into()).is_ok() || self.is_answer_as_json(number, text))
         {
-            self.remember_words(Role::User, text);
+            self.add_message(Role::User, text);
             self.end_question(number, QuestionStatus::Answered, SentBy::CONVERSATION, None);
             self.turn.reopen();
             return true;
@@ -40,13 +40,13 @@ impl Session {
         let asked = self.only_question().and_then(|id| self.inbox.get(id.local()?));
         let is_due = |asked: &&Question| {
             let is_in_time = asked.about == About::Call && asked.expires_at > self.memory.now();
-            let is_last_shown = || self.memory.words_since(asked.asked_after).is_none();
+            let is_last_shown = || self.memory.user_text_since(asked.asked_after).is_none();
             let is_for_words = self.graph.is_some() || (asked.needs_direct_answer() && is_last_shown());
             is_in_time && is_for_words && asked.is_consent(&self.settings.consent, text)
         };
         let Some(asked) = asked.filter(is_due) else { return false };
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
-        self.remember_words(Role::User, text);
+        self.add_message(Role::User, text);
         let steps = self.steps_of_question(number);
         self.approve(number, &calls, SentBy::CONVERSATION);
         self.note_decision(&steps, true);
@@ -54,7 +54,7 @@ impl Session {
     }
 
     /// Whether a message is the requested value as JSON: a number, a boolean, a list.
-    fn is_said_as_json(&mut self, number: QuestionNumber, text: &str) -> bool {
+    fn is_answer_as_json(&mut self, number: QuestionNumber, text: &str) -> bool {
         serde_json::from_str(text.trim()).is_ok_and(|value: Value| self.take_input(number, value).is_ok())
     }
 
@@ -75,7 +75,7 @@ impl Session {
     /// Withdraws the questions of a node that the turn leaves, because a graph is at one node at a time. Questions
     /// about effects in doubt stay open.
     pub(in crate::session) fn withdraw_questions(&mut self, why: SessionReason) {
-        let why = why.words(self.settings.language.as_deref());
+        let why = why.text(self.settings.language.as_deref());
         for number in self.inbox.open_where(|question| question.elicitation.is_some()) {
             let answer = ElicitationAnswer::Declined { reason: why.to_owned() };
             self.settle_elicitation(number, QuestionStatus::Denied, SentBy::CONVERSATION, answer);

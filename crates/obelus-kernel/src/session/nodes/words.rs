@@ -44,8 +44,8 @@ pub(super) fn way(ways: &[Next], input: impl FnOnce() -> Read) -> Result<String,
 
 impl Session {
     /// A text for people. It may include the reason why a turn ended.
-    pub(super) fn words(&self, words: &StepText, reason: Option<&CallError>) -> Result<String, String> {
-        match words {
+    pub(super) fn step_text(&self, text: &StepText, reason: Option<&CallError>) -> Result<String, String> {
+        match text {
             StepText::Text(text) if text.starts_with('†') => text_at(text, &self.memory.context),
             StepText::Text(text) => Ok(text.clone()),
             StepText::Made { jq } => match jq.one(&self.filter_input(reason))? {

@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn request() -> ElicitationRequest {
-        ElicitationRequest { key: "k".to_owned(), words: "?".to_owned(), schema: json!({}) }
+        ElicitationRequest { key: "k".to_owned(), text: "?".to_owned(), schema: json!({}) }
     }
 
     #[test]

@@ -33,10 +33,8 @@ impl ActiveStep {
             self.open += each.len();
             // In a sequence the jobs of a call are adjacent, and none after it has begun. Otherwise jobs keep their
             // indexes, because some of them may be running.
-            match self.sequential {
-                true => jobs.extend(each),
-                false => later.extend(each),
-            }
+            let list = if self.sequential { &mut jobs } else { &mut later };
+            list.extend(each);
         }
         jobs.append(&mut later);
         self.jobs = jobs;

@@ -162,11 +162,11 @@ impl ActiveStep {
     /// Parses the calls, expands them over instances and links them. Faults are returned with the call's index.
     pub(crate) fn new(
         proposals: &[Arc<Value>],
-        manner: StepOptions,
+        options: StepOptions,
         literal: Origins,
         context: &Context,
     ) -> (Self, Vec<Fault>) {
-        let StepOptions { sequential, keeps_results } = manner;
+        let StepOptions { sequential, keeps_results } = options;
         let mut faults = Vec::new();
         let mut calls = Vec::with_capacity(proposals.len());
         for (index, proposal) in proposals.iter().enumerate() {

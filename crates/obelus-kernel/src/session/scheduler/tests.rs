@@ -4,14 +4,14 @@ use super::*;
 use obelus_notebook::plan::StepOptions;
 
 /// A scheduler with one step of calls to tools `a` and `b`, and its jobs in order.
-fn scheduler(calls: Value, manner: StepOptions) -> (Scheduler, Context, Vec<JobRef>) {
+fn scheduler(calls: Value, options: StepOptions) -> (Scheduler, Context, Vec<JobRef>) {
     let context = Context::from_value(json!([
         {"type": "state", "data": {}},
         {"type": "tool", "tool": {"a": {"properties": {"x": {}}}, "b": {"properties": {"x": {}}}}},
     ]));
     let context = context.unwrap();
     let calls: Vec<Arc<Value>> = calls.as_array().unwrap().iter().cloned().map(Arc::new).collect();
-    let (step, faults) = ActiveStep::new(&calls, manner, Origins::default(), &context);
+    let (step, faults) = ActiveStep::new(&calls, options, Origins::default(), &context);
     assert!(faults.is_empty(), "{faults:?}");
     let mut scheduler = Scheduler::default();
     let jobs = (0..step.jobs.len()).collect::<Vec<_>>();

@@ -35,22 +35,22 @@ impl History {
         self.limit_unsent();
     }
 
-    /// Makes the entries of all calls.
-    pub(in crate::session) fn settle(&mut self) {
+    /// Makes the entries of pending calls.
+    pub(in crate::session) fn flush(&mut self) {
         std::mem::take(&mut self.calls).into_iter().for_each(|call| self.insert(call.event()));
     }
 
-    pub(in crate::session) fn is_settled(&self) -> bool {
-        self.calls.is_empty()
+    pub(in crate::session) fn has_pending_calls(&self) -> bool {
+        !self.calls.is_empty()
     }
 
-    pub(in crate::session) fn push(&mut self, what: TranscriptEvent) {
-        self.settle();
-        self.insert(what);
+    pub(in crate::session) fn push(&mut self, event: TranscriptEvent) {
+        self.flush();
+        self.insert(event);
     }
 
-    fn insert(&mut self, what: TranscriptEvent) {
-        let entry = TranscriptEntry::new(self.batch, what);
+    fn insert(&mut self, event: TranscriptEvent) {
+        let entry = TranscriptEntry::new(self.batch, event);
         let at = match &entry.what {
             // Concurrent calls end in any order: they are listed in the order of the answer.
             TranscriptEvent::Call(call) => {
@@ -88,7 +88,7 @@ impl History {
 
     /// Prepares a request that shows everything so far, within this many characters.
     pub(in crate::session) fn note_request(&mut self, budget: usize) {
-        self.settle();
+        self.flush();
         self.fold_observations();
         self.make_room(budget);
         self.sent = self.entries.len();
@@ -120,35 +120,36 @@ impl History {
     pub(in crate::session) fn forget_result(&mut self, at: usize) {
         let Some(entry) = self.entries.get_mut(at) else { return };
         if let TranscriptEvent::Call(call) = &mut entry.what {
-            (call.result, call.at) = (None, Vec::new());
+            call.result = None;
+            call.at.clear();
             *entry = TranscriptEntry::new(entry.batch, entry.what.clone());
         }
     }
 
     /// Whether the model's latest answer has this text.
-    pub(in crate::session) fn answer_has(&self, words: &str) -> bool {
+    pub(in crate::session) fn answer_has(&self, text: &str) -> bool {
         let answer = self.entries.iter().rev().find_map(|entry| match &entry.what {
             TranscriptEvent::Answer { say, output, .. } => Some((say, output)),
             _ => None,
         });
         let in_output = |output: &Value| match output {
-            Value::Object(fields) => fields.values().any(|field| field == words),
-            other => other == words,
+            Value::Object(fields) => fields.values().any(|field| field == text),
+            other => other == text,
         };
-        answer.is_some_and(|(say, output)| say.as_deref() == Some(words) || in_output(output))
+        answer.is_some_and(|(say, output)| say.as_deref() == Some(text) || in_output(output))
     }
 
     /// Keeps only texts.
-    pub(in crate::session) fn keep_words_only(&mut self) {
-        self.settle();
-        let words = self.entries.drain(..).filter_map(|entry| match entry.what {
+    pub(in crate::session) fn keep_texts_only(&mut self) {
+        self.flush();
+        let text = |entry: TranscriptEntry| match entry.what {
             TranscriptEvent::Answer { say: Some(text), .. } => Some(TranscriptEvent::Assistant { text }),
             TranscriptEvent::Answer { output: Value::String(text), .. } => Some(TranscriptEvent::Assistant { text }),
-            words @ (TranscriptEvent::User { .. } | TranscriptEvent::Assistant { .. }) => Some(words),
+            text @ (TranscriptEvent::User { .. } | TranscriptEvent::Assistant { .. }) => Some(text),
             _ => None,
-        });
-        let batch = self.batch;
-        self.entries = words.collect::<Vec<_>>().into_iter().map(|what| TranscriptEntry::new(batch, what)).collect();
+        };
+        let texts = std::mem::take(&mut self.entries).into_iter().filter_map(text);
+        self.entries = texts.map(|event| TranscriptEntry::new(self.batch, event)).collect();
         self.sent = 0;
     }
 
@@ -198,7 +199,10 @@ impl History {
                 return;
             }
             let is_current = at >= current && entry.shows_observation();
-            if let Some(digest) = entry.digest().filter(|_| !entry.is_digest && !is_current) {
+            if entry.is_digest || is_current {
+                continue;
+            }
+            if let Some(digest) = entry.digest() {
                 size -= entry.size - digest.size;
                 *entry = digest;
             }
@@ -210,7 +214,9 @@ impl History {
             self.leave_out(Omitted::default(), |at, entry| {
                 let is_current = at >= current && entry.shows_observation();
                 let goes = at < first && size > target && !is_current && (takes_lasting || !entry.is_lasting());
-                size -= if goes { entry.size } else { 0 };
+                if goes {
+                    size -= entry.size;
+                }
                 goes
             });
         }
@@ -218,7 +224,8 @@ impl History {
 
     /// Removes entries, and notes their number at the beginning, beside `omitted` others.
     fn leave_out(&mut self, mut omitted: Omitted, mut goes: impl FnMut(usize, &TranscriptEntry) -> bool) {
-        let (mut kept, mut sent) = (Vec::with_capacity(self.entries.len()), 0);
+        let mut entries = Vec::with_capacity(self.entries.len());
+        let mut sent = 0;
         for (at, entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
             let is_out = goes(at, &entry);
             match entry.what {
@@ -230,16 +237,17 @@ impl History {
                 _ if is_out => omitted.count += 1,
                 what => {
                     sent += usize::from(at < self.sent);
-                    kept.push(TranscriptEntry { what, ..entry });
+                    entries.push(TranscriptEntry { what, ..entry });
                 }
             }
         }
         let Omitted { count, calls } = omitted;
         if count > 0 {
-            kept.insert(0, TranscriptEntry::new(0, TranscriptEvent::LeftOut { count, calls }));
+            entries.insert(0, TranscriptEntry::new(0, TranscriptEvent::LeftOut { count, calls }));
             sent += usize::from(self.sent > 0);
         }
-        (self.entries, self.sent) = (kept, sent);
+        self.entries = entries;
+        self.sent = sent;
     }
 }
 
@@ -437,7 +445,7 @@ mod tests {
         history.push(TranscriptEvent::Answer { node: None, thought: None, say, calls, output });
         history.push(call(0, "read", CallStatus::Done, "r"));
         history.note_request(1_000);
-        history.keep_words_only();
+        history.keep_texts_only();
         history.note_request(1_000);
         let words = history.sent().iter().map(|entry| entry.what.clone()).collect::<Vec<_>>();
         assert_eq!(words, [user("hello"), TranscriptEvent::Assistant { text: "hi".to_owned() }]);

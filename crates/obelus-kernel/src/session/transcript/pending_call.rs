@@ -23,28 +23,35 @@ impl PendingCall {
     /// The event for the model.
     pub(super) fn event(self) -> TranscriptEvent {
         let Self { mut entry, call, has_declared_path, leaves_out_details } = self;
-        entry.at.extend(call.writes().next().filter(|_| has_declared_path).map(ToString::to_string));
-        let details = call.tool.as_deref().filter(|_| leaves_out_details);
-        entry.call = Arc::new(without_details(params_alone(&entry.call, &call), details, ""));
+        if has_declared_path {
+            entry.at.extend(call.writes().next().map(ToString::to_string));
+        }
+        let mut shown = params_alone(&entry.call, &call);
+        if leaves_out_details && let Some(tool) = &call.tool {
+            shown = without_details(shown, tool, "");
+        }
+        entry.call = Arc::new(shown);
         TranscriptEvent::Call(Box::new(entry))
     }
 }
 
 /// A call without the parameters that its tool declares as details.
-fn without_details(value: Value, tool: Option<&Tool>, place: &str) -> Value {
-    let Some(tool) = tool else { return value };
+fn without_details(value: Value, tool: &Tool, place: &str) -> Value {
     let Value::Object(fields) = value else { return value };
-    let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-    let told = fields.into_iter().map(|(name, value)| (below(&name), name, value));
-    let told = told.filter(|(place, ..)| !tool.is_detail(place));
-    told.map(|(place, name, value)| (name, without_details(value, Some(tool), &place))).collect()
+    let mut shown = Map::new();
+    for (name, value) in fields {
+        let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+        if !tool.is_detail(&place) {
+            shown.insert(name, without_details(value, tool, &place));
+        }
+    }
+    Value::Object(shown)
 }
 
 /// A call without remarks: its tool, its instance and its parameters.
 pub(in crate::session) fn params_alone(shown: &Value, call: &Call) -> Value {
-    let stays = |name: &str| match name.starts_with('_') {
-        true => matches!(name, "_tool" | "_instance"),
-        false => call.aside(name).is_none(),
+    let stays = |name: &str| {
+        if name.starts_with('_') { matches!(name, "_tool" | "_instance") } else { call.aside(name).is_none() }
     };
     let fields: Map<String, Value> = shown
         .as_object()
