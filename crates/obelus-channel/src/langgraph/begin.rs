@@ -207,7 +207,7 @@ async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
 /// Sends the message. A fork from the middle of a turn is resumed first.
 async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<Vec<u64>, ChannelError> {
     let is_fork = is_paused_fork(app, session).await?;
-    let accepted = app.service().say(session, words, access.input_id()).await?;
+    let accepted = app.service().say(session, words, &access.caller.by(CHANNEL), access.input_id()).await?;
     if is_fork {
         resume_fork(app, access, session).await?;
     }

@@ -37,7 +37,7 @@ impl Session {
         };
         self.turn.begin(&self.settings, began, pictures);
         if let Some(words) = words {
-            self.remember_words(Role::User, &words.text);
+            self.hear(&words.text, words.by.as_deref());
             self.note_goal(&words.text);
             self.inbox.answerable = words.only_question;
         }
@@ -66,12 +66,12 @@ impl Session {
     }
 
     /// A message of the user begins a turn, at once or when the current one rests.
-    pub(super) fn take_user_message(&mut self, text: String) {
-        if self.is_answer(&text) {
+    pub(super) fn take_user_message(&mut self, text: String, by: Option<String>) {
+        if self.is_answer(&text, by.as_deref()) {
             return;
         }
         let pictures = std::mem::take(&mut self.words.attached);
-        let words = PendingMessage { text, only_question: self.only_question(), pictures };
+        let words = PendingMessage { text, by, only_question: self.only_question(), pictures };
         match self.turn.is_at_rest() {
             true => self.begin(Some(words)),
             false => self.words.queue.push_back(words),

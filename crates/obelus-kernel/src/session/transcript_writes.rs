@@ -13,6 +13,7 @@ use super::ids::JobRef;
 use super::redact::plain_error;
 use super::report_error::ReportError;
 use super::scheduler::{Job, Status, with_instance};
+use super::sent_by::SentBy;
 use super::solve::brings_output;
 use super::transcript::{CallEntry, PendingCall, TranscriptEvent, params_alone};
 use crate::call::Call;
@@ -92,6 +93,17 @@ impl Session {
             false => shorten(event, MOST_OF_READ),
         };
         self.transcript.tell(TranscriptEvent::Event { event }, &self.settings.counted_as_shown(origins.clone()));
+    }
+
+    /// Remembers a message of the user, and who sent it.
+    pub(super) fn hear(&mut self, text: &str, by: Option<&str>) {
+        self.remember_words(Role::User, text);
+        self.words.speaker = by.map(str::to_owned);
+    }
+
+    /// The sender of the user's latest message.
+    pub(super) fn speaker(&self) -> String {
+        self.words.speaker.clone().unwrap_or_else(|| SentBy::CONVERSATION.to_owned())
     }
 
     pub(super) fn remember_words(&mut self, role: Role, text: &str) {

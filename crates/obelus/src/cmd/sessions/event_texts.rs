@@ -54,7 +54,8 @@ impl<'a> EventTexts<'a> {
         let words = &self.look.phrases.story;
         let small = |text: String| Some(format!("  {DIM}{text}{DIM:#}"));
         match event {
-            EventBody::UserSaid { text } => Some(said(words.you, text)),
+            EventBody::UserSaid { text, by: None } => Some(said(words.you, text)),
+            EventBody::UserSaid { text, by: Some(by) } => Some(said(&by_in_words(by, self.look.phrases), text)),
             EventBody::AgentSaid { text } => Some(said(&self.agent, text)),
             EventBody::CallBegan { id, call, .. } => {
                 self.calls.insert(id.clone(), Arc::clone(call));
