@@ -45,7 +45,7 @@ mod retry;
 
 mod secret_name;
 #[cfg(feature = "mcp")]
-pub(crate) use secret_name::looks_secret;
+pub(crate) use secret_name::{is_withheld, looks_secret, note_passed};
 
 mod text;
 

@@ -11,6 +11,7 @@
 //! | [`operator`] | the working state of an agent that works with tools step by step |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 //! | `standard` | [`StandardConnector`], which connects a session to everything that its file names |
+//! | `external_uses` | what a session could start or reach |
 //! | `saved_requests` | saved requests of delegates at addresses |
 //! | `process_group` | a program and all processes that it starts |
 //! | `web` | the HTTP client that all modules share |
@@ -20,6 +21,8 @@ pub mod activity;
 pub mod bitrix24;
 #[cfg(feature = "mcp")]
 pub mod browser;
+mod external_uses;
+pub use external_uses::{ExternalTarget, ExternalUse, ExternalUser, external_uses};
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;

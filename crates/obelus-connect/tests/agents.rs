@@ -22,7 +22,7 @@ fn prompts_of_bundled_agents_match_their_snapshots() {
         if let Some(steps) = agent.steps {
             session = session.with_steps(steps);
         }
-        session.handle(Time(0), Input::User { text: "Ask Anna to call the customer.".to_owned() }).unwrap();
+        session.handle(Time(0), Input::User { text: "Ask Anna to call the customer.".to_owned(), by: None }).unwrap();
         let asked = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
             Task::AskModel { id } => Some(id),
             _ => None,

@@ -4,10 +4,12 @@
 mod hands;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hands::{activity, error, eventually, reading, run, work};
+use obelus_connect::activity::bind;
 use obelus_kernel::session::Outcome;
 use serde_json::{Value, json};
 
@@ -255,4 +257,44 @@ async fn environment_secrets_are_passed_on_only_if_named() {
     assert_eq!(error(binding, reading(json!({}))).await.message, "bad token ***");
     let binding = json!({"exec": ["sh", "-c", "printf '\"%s\"' \"$MY_NAME\""], "env": {"MY_NAME": "Bob"}});
     assert_eq!(run(binding, reading(json!({}))).await, Outcome::Value(json!("Bob")));
+}
+
+/// A test cannot change its environment safely, so it runs itself in another process.
+#[tokio::test]
+async fn a_program_does_not_get_the_secrets_of_other_bindings() {
+    if std::env::var_os("OBELUS_TEST_INSIDE").is_none() {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "a_program_does_not_get_the_secrets_of_other_bindings"]);
+        again.envs([("OBELUS_TEST_INSIDE", "1"), ("CRM_URL", "postgres://crm-1"), ("MAIL_URL", "smtp://mail-2")]);
+        again.envs([("SITE_URL", "https://site-3"), ("REGION", "north"), ("OBELUS_TOKEN", "token-4")]);
+        let done = again.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+        return;
+    }
+    let script = r#"for name in CRM_URL MAIL_URL SITE_URL OBELUS_TOKEN REGION PATH; do
+        eval "value=\$$name"; [ -n "$value" ] && printf '%s ' "$name" >> "$0"
+    done; true"#;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("secrets-of-others");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let program =
+        |name: &str, env: Value| json!({"exec": ["sh", "-c", script, folder.join(name).to_str().unwrap()], "env": env});
+    let bindings = json!({
+        "plain": program("plain", json!([])),
+        "crm": program("crm", json!(["CRM_URL"])),
+        "mail": program("mail", json!({"MAIL_URL": true, "REGION": "south"})),
+        "site": {"http": {"url": "https://site.example.test", "headers": {"X": "{{ env.SITE_URL }}"}}, "secrets": ["SITE_URL"]},
+        "both": program("both", json!(["SITE_URL", "CRM_URL", "PATH"])),
+    });
+    let activities = bind(bindings.as_object().unwrap(), Path::new("")).unwrap();
+    for (name, has) in [
+        ("plain", "REGION PATH "),
+        ("crm", "CRM_URL REGION PATH "),
+        ("mail", "MAIL_URL REGION PATH "),
+        ("both", "CRM_URL SITE_URL REGION PATH "),
+    ] {
+        let outcome = activities.get(name).unwrap().run(reading(json!({}))).await;
+        assert_eq!(outcome, Outcome::Value(Value::Null));
+        assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), has, "{name}");
+    }
 }

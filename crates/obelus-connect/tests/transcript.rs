@@ -97,7 +97,7 @@ impl Stage {
 
     fn play(&mut self, step: &Move) {
         match step {
-            Move::Say(text) => self.tell(Input::User { text: text.clone() }),
+            Move::Say(text) => self.tell(Input::User { text: text.clone(), by: None }),
             Move::Answer { reads, makes, asks } => self.answer(*reads, *makes, *asks),
             Move::End { rows, fails } => {
                 if !self.calls.is_empty() {

@@ -319,7 +319,7 @@ impl Session {
             }
             Input::RunPlan => self.run_plan()?,
             Input::Picture(picture) => self.pending.attach(picture)?,
-            Input::User { text } => self.take_user_message(text),
+            Input::User { text, by } => self.take_user_message(text, by),
             Input::State { state, by, is_whole } => self.adopt(state, &by, is_whole)?,
             Input::Event { id, event } => self.take_event(id, event)?,
             Input::Used { .. } => {}

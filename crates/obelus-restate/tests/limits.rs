@@ -48,7 +48,7 @@ async fn session_of(host: &Host, name: &str, megabytes: &[u64]) -> String {
 /// Moves a session to another host.
 async fn moved(from: &Host, to: &Host) -> SessionHandle {
     let (from, to, target) = (from.clone(), to.clone(), to.clone());
-    let moving = tokio::task::spawn_blocking(move || to.import("s", from.export("s").unwrap()).unwrap());
+    let moving = tokio::task::spawn_blocking(move || to.import("s", from.export("s").unwrap(), false).unwrap());
     moving.await.unwrap();
     target.open("s").await.unwrap()
 }
@@ -91,7 +91,7 @@ async fn a_session_that_is_larger_than_a_message_is_imported_in_parts() {
     let records = export.records.len();
     let (host, store) = cluster(&server, &connections).await;
     let importing = host.clone();
-    let imported = tokio::task::spawn_blocking(move || importing.import("large", export)).await.unwrap();
+    let imported = tokio::task::spawn_blocking(move || importing.import("large", export, false)).await.unwrap();
     assert_eq!(imported.unwrap(), records as u64);
     let handle = host.open("large").await.unwrap();
     assert!(snapshot(&handle).await == before, "the session is the same");
@@ -101,7 +101,8 @@ async fn a_session_that_is_larger_than_a_message_is_imported_in_parts() {
     session_of(&embedded, "huge", &[1, 30]).await;
     let export = embedded.export("huge").unwrap();
     let importing = host.clone();
-    let refused = tokio::task::spawn_blocking(move || importing.import("huge", export)).await.unwrap().unwrap_err();
+    let refused =
+        tokio::task::spawn_blocking(move || importing.import("huge", export, false)).await.unwrap().unwrap_err();
     assert!(refused.to_string().contains("30 MB") && refused.to_string().contains("one machine"), "{refused}");
     assert!(matches!(refused, HostError::Store(StoreError::TooLarge { .. })), "{refused:?}");
     let genesis = tokio::task::spawn_blocking(move || obelus_runtime::Store::genesis(&store, "huge")).await.unwrap();

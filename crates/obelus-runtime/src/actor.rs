@@ -355,7 +355,8 @@ impl Actor {
                 let _ = answer.send(self.attach(&path));
             }
             ActorCommand::Services { answer } => {
-                let _ = answer.send(self.services.clone());
+                // To use them is to start them, and nothing of a paused session starts (DUR-11).
+                let _ = answer.send(self.services.clone().filter(|_| self.session.paused().is_none()));
             }
             ActorCommand::Activities { answer } => {
                 let _ = answer.send(self.work.activities());

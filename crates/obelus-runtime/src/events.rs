@@ -95,6 +95,9 @@ pub enum EventBody {
     UserSaid {
         /// The text.
         text: String,
+        /// Who sent it, and from where, if the channel knows.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// The agent sent a message.
     AgentSaid {
@@ -300,7 +303,7 @@ impl EventBody {
 
     fn of_input(input: &Input, is_news: bool) -> Option<Self> {
         Some(match input {
-            Input::User { text } => Self::UserSaid { text: text.clone() },
+            Input::User { text, by } => Self::UserSaid { text: text.clone(), by: by.clone() },
             Input::Used { id, used } => Self::Used { request: id.clone(), used: *used },
             Input::Ended { id, outcome } => Self::CallEnded { id: id.clone(), outcome: outcome.clone() },
             Input::Decide { question, decision, by, .. } => {

@@ -21,6 +21,35 @@ pub(crate) fn given_results(session: &Session, after: &[Record]) -> BTreeMap<Cal
     given.collect()
 }
 
+/// Who has paused a session at the end of its journal, if it is paused.
+pub(crate) fn paused_by(records: &[Record]) -> Option<&str> {
+    let last = records.iter().rev().find_map(|record| match &*record.input {
+        Input::Pause { by } => Some(Some(by.as_str())),
+        Input::Resume { .. } => Some(None),
+        _ => None,
+    });
+    last.flatten()
+}
+
+/// A journal that ends with a pause: nothing of the session starts until a person resumes it (DUR-11).
+pub(crate) fn with_pause(
+    mut session: Session,
+    id: &str,
+    mut records: Vec<Record>,
+    by: &str,
+) -> Result<Vec<Record>, RestoreError> {
+    replay(&mut session, id, Journaled { after: 0, records: records.clone(), cut: None }, |_, _, _| {})?;
+    records.extend(pause(&mut session, by));
+    Ok(records)
+}
+
+/// Pauses a session; the record of that. A pause is never refused.
+pub(crate) fn pause(session: &mut Session, by: &str) -> Option<Record> {
+    let (now, input) = (session.now(), Input::Pause { by: by.to_owned() });
+    let advanced = advance(session, now, input.clone()).ok()?;
+    Some(Record { digest: Some(advanced.digest), ..Record::new(now, input) })
+}
+
 /// The journal of a fork: the records up to its point, and the outcomes of everything that was running there.
 ///
 /// Nothing that had begun is repeated. A call whose outcome the original knows, or a person has given (`results`), has

@@ -52,7 +52,7 @@ impl SessionHandle {
 
     /// Sends a message as the user. During a turn it waits for the turn's end.
     pub async fn say(&self, text: impl Into<String>) -> Result<(), Refused> {
-        self.tell(Input::User { text: text.into() }).await
+        self.tell(Input::User { text: text.into(), by: None }).await
     }
 
     /// Starts the request without a message.

@@ -83,7 +83,8 @@ impl IterationLog {
             Input::Ended { id, outcome } => return self.ended(&id.to_string(), outcome),
             Input::Used { used, .. } => return self.current.used.add(*used),
             Input::Loaded { .. } | Input::Tick => return,
-            Input::User { text } => json!({"user": text}),
+            Input::User { text, by: None } => json!({"user": text}),
+            Input::User { text, by } => json!({"user": text, "by": by}),
             Input::Decide { question, decision, by, .. } => {
                 json!({"decision": decision, "question": question, "by": by})
             }

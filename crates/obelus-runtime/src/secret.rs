@@ -1,7 +1,7 @@
 //! Secrets: texts that can be used but not shown.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -31,6 +31,9 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// Secrets provided by this process itself.
 static PROVIDED: Mutex<BTreeMap<String, Secret>> = Mutex::new(BTreeMap::new());
 
+/// Variables of the environment that hold secrets of somebody: a program gets only those that its own binding names.
+static NAMES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
+
 /// The names of declared secrets that are too short to be masked in results, and whether each was reported.
 static SHORT: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
 
@@ -55,11 +58,24 @@ impl Secret {
 
     /// The secret in an environment variable, if it is set and not empty.
     pub fn from_env(name: &str) -> Option<Self> {
+        Self::note_name(name);
         let provided = PROVIDED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(secret) = provided.get(name) {
             return Some(secret.clone());
         }
         std::env::var(name).ok().filter(|value| !value.trim().is_empty()).map(Self::new)
+    }
+
+    /// Notes that a variable of the environment belongs to those who name it.
+    pub fn note_name(name: &str) {
+        if !Self::is_name(name) {
+            NAMES.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        }
+    }
+
+    /// Whether that was noted: somebody in this process uses a variable of this name as a secret.
+    pub fn is_name(name: &str) -> bool {
+        NAMES.read().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
     /// Declares that an activity uses the secret under this name, so that its results may contain it. A short one is
@@ -169,11 +185,11 @@ pub fn mask_value(value: &mut Value) {
 /// Masks the secrets of this process in a person's input: neither the journal nor the model may have them (DUR-8).
 pub(crate) fn without_secrets_of(input: Input) -> Input {
     match input {
-        Input::User { mut text } => {
+        Input::User { mut text, by } => {
             if let Cow::Owned(clean) = without(&text, long(&known())) {
                 text = clean;
             }
-            Input::User { text }
+            Input::User { text, by }
         }
         Input::State { mut state, by, is_whole } => {
             mask_value(&mut state);

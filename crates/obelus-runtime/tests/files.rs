@@ -225,7 +225,7 @@ async fn dur_7_a_status_changed_in_the_file_is_journaled_as_a_decision_at_the_ne
     let handle = host.open("s").await.unwrap();
     let events = handle.subscribe(None);
     handle.say("ну что?").await.unwrap();
-    let began = |input: &Input| matches!(input, Input::User { text } if text == "ну что?");
+    let began = |input: &Input| matches!(input, Input::User { text, .. } if text == "ну что?");
     let journal = journal(&kept.store, "s");
     let said = journal.iter().position(began).expect("what was said is durable");
     let done = journal.iter().position(|input| matches!(input, Input::Ended { .. })).unwrap();

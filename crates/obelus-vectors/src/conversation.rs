@@ -116,7 +116,7 @@ impl<P: Peers> Conversation<P> {
             self.handle(Input::Tick);
         }
         match (turn["user"].as_str(), &turn["answer"]) {
-            (Some(text), _) => self.handle(Input::User { text: text.to_owned() }),
+            (Some(text), _) => self.handle(Input::User { text: text.to_owned(), by: None }),
             (None, answer) => self.answer(answer),
         }
         let mut why = std::mem::take(&mut self.problems);

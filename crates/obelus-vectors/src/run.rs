@@ -201,7 +201,7 @@ impl CaseRun {
     fn decide(&mut self, decision: &Value) -> bool {
         if let Some(text) = decision["user"].as_str() {
             self.history.extend(self.session.inspect(Session::calls));
-            self.handle(Input::User { text: text.to_owned() });
+            self.handle(Input::User { text: text.to_owned(), by: None });
             return true;
         }
         let open = self.session.inspect(open_questions);

@@ -227,6 +227,18 @@ phrases! {
             "{}: такой файл уже есть и не изменён; назовите другой или удалите этот",
             "{}: the file exists already, and was not changed; name another one, or remove it first";
         imported: "«{}»: записей {}", "`{}`: {} records";
+        could_use: "Эта сессия может запускать программы и обращаться по адресам:", "This session could start and reach:";
+        imported_paused:
+            "«{}» стоит на паузе, и ничего из этого не запустится. Разрешить: obelus sessions resume {}; удалить: obelus sessions rm {}. Свои файлы загружайте с --trusted: тогда паузы не будет",
+            "`{}` is paused, and nothing of this starts. Let it go on with `obelus sessions resume {}`, or remove it with `obelus sessions rm {}`. Import files of your own with --trusted: then there is no pause";
+        use_activity: "активность «{}»", "activity `{}`";
+        use_server: "MCP-сервер «{}»", "MCP server `{}`";
+        use_browser: "браузер", "browser";
+        use_model: "модель", "model";
+        use_delegates: "сохранённые запросы", "saved requests";
+        use_program: "программа {} в папке {}", "program {} in {}";
+        use_address: "адрес {}", "address {}";
+        use_variable: "адрес из переменной {}", "the address in the variable {}";
         nothing_to_go_back:
             "«{}» можно продолжать как есть: возвращаться не из чего",
             "`{}` can be continued as it is: there is nothing to go back from";

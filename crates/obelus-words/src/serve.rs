@@ -59,9 +59,6 @@ phrases! {
         at_the_store:
             "`obelus {}` работает с самим хранилищем: остановите сервер и запустите команду на его машине с --store",
             "`obelus {}` works on the store itself: end the server, and run it on that machine with --store";
-        open_store:
-            "{}: в папку хранилища могут писать другие пользователи (режим {}), а значит, и сделать себе токен: выполните {} или разрешите это: {}",
-            "{}: others can write to the folder of the store (mode {}), and so make themselves a token: run {}, or permit it with {}";
         at_its_machine:
             "`obelus {}` читает файлы агента: запустите команду на машине сервера с --store (сервер может работать)",
             "`obelus {}` reads the agent's files: run it on the server's machine with --store (the server may go on)";

@@ -46,6 +46,12 @@ phrases! {
         unreachable: "сервер, который хранит сессии, недоступен: {}", "the server that keeps the sessions cannot be reached: {}";
         only_looking: "{}: хранилище открыто только для чтения", "{}: the store was opened to look at it only";
         folder: "{}: папку нельзя использовать ({})", "{}: {}";
+        open_to_others:
+            "{}: сюда могут писать другие пользователи (режим {}), а значит, отвечать за вас и запускать программы от вашего имени: выполните {} или разрешите это ключом --insecure-store",
+            "{}: other users can write here (mode {}), and so answer for you and run programs as you: run {}, or permit it with --insecure-store";
+        of_another:
+            "{}: это принадлежит другому пользователю (номер {}): работайте под его именем, назовите своё хранилище (--store) или разрешите это ключом --insecure-store",
+            "{}: it belongs to another user (number {}): work as that user, name a store of your own with --store, or permit it with --insecure-store";
         no_record: "в журнале «{}» записей {}, а не {}", "the journal of `{}` has {} records, not {}";
         no_store: "сессии здесь не сохраняются", "this host has no store to keep sessions in";
         not_restored: "сессию нельзя восстановить: {}", "the session cannot be restored: {}";

@@ -256,11 +256,14 @@ pub(crate) struct RunOptions {
 }
 
 /// The store of the sessions.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct StoreArgs {
     /// The folder of the store. By default OBELUS_HOME, else `obelus` in your data folder.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) store: Option<PathBuf>,
+    /// Use a store that other users can write to. They can answer for you, and run programs as you.
+    #[arg(long, global = true)]
+    pub(crate) insecure_store: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

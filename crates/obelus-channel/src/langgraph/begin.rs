@@ -203,7 +203,8 @@ async fn must_rest(request: &ThreadRequest, session: &str) -> Result<(), Channel
 /// Sends the message. A fork from the middle of a turn is resumed first.
 async fn say(request: &ThreadRequest, session: &str, text: &str) -> Result<Vec<u64>, ChannelError> {
     let is_fork = is_paused_fork(request, session).await?;
-    let accepted = request.service().say(session, text, request.access.input_id()).await?;
+    let accepted =
+        request.service().say(session, text, &request.access.caller.by(CHANNEL), request.access.input_id()).await?;
     if is_fork {
         resume_fork(request, session).await?;
     }

@@ -97,7 +97,7 @@ impl Fold {
     pub(super) fn take(&mut self, event: &SessionEvent) -> Vec<AddedMessage> {
         let mut added = Vec::new();
         match &event.body {
-            EventBody::UserSaid { text } => {
+            EventBody::UserSaid { text, .. } => {
                 self.begin(event, true);
                 let id = format!("{}-{}", self.thread, event.number);
                 self.messages.push(json!({"type": "human", "content": text, "id": id}));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     fn said(record: u64, text: &str) -> SessionEvent {
-        event(record, EventBody::UserSaid { text: text.to_owned() })
+        event(record, EventBody::UserSaid { text: text.to_owned(), by: None })
     }
 
     #[test]

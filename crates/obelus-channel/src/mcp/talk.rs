@@ -45,7 +45,7 @@ pub(super) async fn talk(
     if client.can_elicit {
         must_not_consent(app, &session, message).await?;
     }
-    app.service().say(&session, message, access.input_id()).await?;
+    app.service().say(&session, message, &access.caller.by(CHANNEL), access.input_id()).await?;
     let seconds = args["wait_seconds"].as_u64().unwrap_or(USUAL).clamp(1, LONGEST);
     turn_result(app, access, &session, seconds, client).await
 }

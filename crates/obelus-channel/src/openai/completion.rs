@@ -78,7 +78,7 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
     let taken = match answer_in(&request.words) {
         None => match not_a_code(app, access, request, session).await? {
             Some(words) => return Ok(TextSource::Words(words)),
-            None => app.service().say(session, &request.words, access.input_id()).await?,
+            None => app.service().say(session, &request.words, &by, access.input_id()).await?,
         },
         Some((code, answer)) => {
             let now = app.service().snapshot_for(session, access.input_id(), access.language).await?;

@@ -32,7 +32,12 @@ pub(crate) struct SessionEventShape {
 #[schema(as = EventBody)]
 pub(crate) enum EventShape {
     /// The user sent a message
-    UserSaid { text: String },
+    UserSaid {
+        text: String,
+        /// Who, and from where, if the channel knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
     /// The agent sent a message
     AgentSaid { text: String },
     /// Partial text of the model for the user; transient: `agent_said` has the whole text

@@ -54,7 +54,8 @@ fn all(session: &Session, question: &Question) -> Vec<EventBody> {
     let step = StepView { place: (0, 1), report, headline, lacks: Some(text.clone()), consent: Some(1) };
     let asked = || Box::new(question.clone());
     vec![
-        EventBody::UserSaid { text: text.clone() },
+        EventBody::UserSaid { text: text.clone(), by: None },
+        EventBody::UserSaid { text: text.clone(), by: Some("api:anna".to_owned()) },
         EventBody::AgentSaid { text: text.clone() },
         EventBody::Writing { text: text.clone() },
         EventBody::ModelAsked { request: "1".parse().unwrap() },

@@ -14,10 +14,10 @@ use crate::ChannelError;
 use crate::types::{Taken, TurnView};
 
 impl Service {
-    /// Sends a message as the user. It returns when the message is durable; [`Service::rested`] waits for the turn.
-    /// An input with the same `input_id` is taken once (DUR-13).
-    pub async fn say(&self, id: &str, text: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
-        self.tell(id, Input::User { text: text.to_owned() }, input_id).await
+    /// Sends a message as the user; `by` says who, and from where. It returns when the message is durable;
+    /// [`Service::rested`] waits for the turn. An input with the same `input_id` is taken once (DUR-13).
+    pub async fn say(&self, id: &str, text: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
+        self.tell(id, Input::User { text: text.to_owned(), by: Some(by.to_owned()) }, input_id).await
     }
 
     /// Stops the turn and all running work.

@@ -39,7 +39,7 @@ fn usage_of(events: &[Arc<SessionEvent>], titles: &Titles) -> UsageView {
     let (mut asked, mut led_to) = (None, BTreeMap::<String, Vec<String>>::new());
     for event in events {
         match &event.body {
-            EventBody::UserSaid { text } => {
+            EventBody::UserSaid { text, .. } => {
                 (number, words, of_turn) = (number + 1, Some(short(text)), Used::default());
             }
             EventBody::Used { request, used } => {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn usage_is_summed_for_each_turn_and_for_all_of_them() {
-        let said = |text: &str| EventBody::UserSaid { text: text.to_owned() };
+        let said = |text: &str| EventBody::UserSaid { text: text.to_owned(), by: None };
         let began = |id: &str, tool: &str| EventBody::CallBegan {
             id: id.parse().unwrap(),
             call: Arc::new(json!({"_tool": tool})),

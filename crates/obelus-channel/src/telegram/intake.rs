@@ -194,7 +194,7 @@ impl Bot {
         loop {
             tries += 1;
             let sent = match self.talk_of(from).await {
-                Ok(session) => self.service.say(&session, text, Some(&from.input_id())).await,
+                Ok(session) => self.service.say(&session, text, &from.by(), Some(&from.input_id())).await,
                 Err(error) => Err(error),
             };
             match sent {

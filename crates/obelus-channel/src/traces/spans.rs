@@ -61,7 +61,7 @@ impl Spans {
     pub(super) fn take(&mut self, event: &SessionEvent) -> Vec<Value> {
         let (at, mut ended) = (event.at, Vec::new());
         match &event.body {
-            EventBody::UserSaid { text } => {
+            EventBody::UserSaid { text, .. } => {
                 self.begin(at);
                 self.content("gen_ai.input.messages", || message("user", text));
             }

@@ -16,7 +16,7 @@ use tokio::process::Command;
 
 use super::oauth::{Auth, AuthConfig};
 use super::words::TextWithSecrets;
-use crate::activity::{BindingError, BindingFields, looks_secret};
+use crate::activity::{BindingError, BindingFields, is_withheld, looks_secret, note_passed};
 
 /// The fields of a server.
 const KNOWN: [&str; 13] = [
@@ -83,7 +83,7 @@ pub(super) struct ServerProgram {
     pub(super) path: PathBuf,
     args: Vec<String>,
     pub(super) cwd: PathBuf,
-    /// Variables to pass on although they look like secrets.
+    /// Variables to pass on although they may be secrets.
     passed: Vec<String>,
     set: Vec<(String, TextWithSecrets)>,
 }
@@ -227,6 +227,7 @@ impl ServerProgram {
         if let Some(name) = passed.iter().chain(set.iter().map(|(name, _)| name)).find(bad) {
             return Err(fields.wrong("env", format!("`{name}` cannot be the name of a variable")));
         }
+        note_passed(&passed);
         // Registers the value for masking.
         for name in passed.iter().filter(|name| looks_secret(name)) {
             drop(Secret::from_env(name));
@@ -234,14 +235,14 @@ impl ServerProgram {
         Ok(Self { path, args: args.to_vec(), cwd, passed, set })
     }
 
-    /// The command with its environment: inherited, except variables that look like secrets and are not named. The
-    /// error is the name of a missing secret.
+    /// The command with its environment: inherited, except secrets that are not named. The error is the name of a
+    /// missing secret.
     pub(super) fn command(&self) -> Result<Command, String> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
         for (name, _) in env::vars_os() {
             let shown = name.to_string_lossy();
-            if looks_secret(&shown) && !self.passed.iter().any(|passed| *passed == shown) {
+            if is_withheld(&shown, &self.passed) {
                 command.env_remove(&name);
             }
         }

@@ -66,7 +66,7 @@ pub fn asked_prompts(session: &mut Session, say: &[String], now: Time) -> Result
 
 /// The first request after a message of the user.
 fn first_request(session: &mut Session, words: &str, now: Time) -> Result<(Prompt, Vec<ChatMessage>), NoPrompt> {
-    session.handle(now, Input::User { text: words.to_owned() })?;
+    session.handle(now, Input::User { text: words.to_owned(), by: None })?;
     let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
         Task::AskModel { id } => Some(id),
         _ => None,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use obelus_connect::activity::bind;
 use obelus_connect::mcp::{AskedFuture, Elicit, McpErrorKind, Servers};
 use obelus_kernel::session::Outcome;
 use obelus_runtime::{Elicited, Secret};
@@ -273,12 +274,15 @@ async fn environment_secrets_are_not_passed_on_and_configured_ones_are_masked() 
             .env("MCP_HOSTILE_INHERITED_TOKEN", "inherited-secret-1")
             .env("MCP_HOSTILE_PASSED_TOKEN", "passed-secret-2")
             .env("MCP_HOSTILE_PLAIN", "plain-value-3")
+            .env("MCP_HOSTILE_OTHER", "of-another-binding-4")
             .output()
             .unwrap();
         assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
         return;
     }
     Secret::provide("MCP_HOSTILE_GIVEN", Secret::new("given-secret-99"));
+    let other = json!({"other": {"exec": ["true"], "env": ["MCP_HOSTILE_OTHER"]}});
+    bind(other.as_object().unwrap(), "".as_ref()).unwrap();
     let env = json!({"GIVEN": "$MCP_HOSTILE_GIVEN", "MCP_HOSTILE_PASSED_TOKEN": true});
     let peer = Peer::new("fine", "env", json!({ "env": env }));
     let tools = peer.servers.tools().await.unwrap();
@@ -289,7 +293,7 @@ async fn environment_secrets_are_not_passed_on_and_configured_ones_are_masked() 
     assert_eq!(seen["GIVEN"], "***");
     assert_eq!(seen["MCP_HOSTILE_PASSED_TOKEN"], "***");
     assert_eq!(seen["MCP_HOSTILE_PLAIN"], "plain-value-3");
-    assert_eq!(seen.get("MCP_HOSTILE_INHERITED_TOKEN"), None);
+    assert_eq!((seen.get("MCP_HOSTILE_INHERITED_TOKEN"), seen.get("MCP_HOSTILE_OTHER")), (None, None));
     peer.servers.close().await;
 }
 

@@ -124,7 +124,7 @@ impl Office {
     }
 
     pub(crate) async fn says(&mut self, words: &str) -> Reply {
-        self.told(Input::User { text: words.to_owned() }).await
+        self.told(Input::User { text: words.to_owned(), by: None }).await
     }
 
     pub(crate) async fn told(&mut self, input: Input) -> Reply {

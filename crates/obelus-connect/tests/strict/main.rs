@@ -38,7 +38,7 @@ fn first_prompt(
     settings.dialect = Dialect::Json;
     settings.activities = activities.into_iter().collect();
     let mut session = Session::new("s", context, schema, Arc::new(settings)).unwrap();
-    session.handle(Time(0), Input::User { text: "a".to_owned() }).unwrap();
+    session.handle(Time(0), Input::User { text: "a".to_owned(), by: None }).unwrap();
     let mut task = session.poll();
     loop {
         match task {

@@ -71,7 +71,7 @@ impl Session {
         self.scheduler.set_status(at, Status::Waiting);
         self.scheduler.wake_followers(at);
         if is_aside_true(call, "confirmed") && self.has_consent(number) {
-            self.approve(number, &[index], SentBy::CONVERSATION);
+            self.approve(number, &[index], &self.latest_sender());
         }
         true
     }

@@ -37,7 +37,7 @@ impl Session {
         };
         self.turn.begin(&self.settings, began, pictures);
         if let Some(message) = message {
-            self.add_message(Role::User, &message.text);
+            self.add_user_message(&message.text, message.by.as_deref());
             self.note_goal(&message.text);
             self.inbox.answerable = message.only_question;
         }
@@ -66,12 +66,12 @@ impl Session {
     }
 
     /// A message of the user begins a turn, at once or when the current one rests.
-    pub(super) fn take_user_message(&mut self, text: String) {
-        if self.is_answer(&text) {
+    pub(super) fn take_user_message(&mut self, text: String, by: Option<String>) {
+        if self.is_answer(&text, by.as_deref()) {
             return;
         }
         let pictures = std::mem::take(&mut self.pending.attached);
-        let message = PendingMessage { text, only_question: self.only_question(), pictures };
+        let message = PendingMessage { text, by, only_question: self.only_question(), pictures };
         if self.turn.is_at_rest() {
             self.begin(Some(message));
         } else {

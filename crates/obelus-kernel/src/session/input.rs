@@ -23,6 +23,9 @@ pub enum Input {
     User {
         /// The text.
         text: String,
+        /// Who sent it, and from where, if the channel knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// The user shows a picture, which belongs to the next message.
     Picture(Picture),

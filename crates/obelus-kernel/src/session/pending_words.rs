@@ -9,19 +9,24 @@ use obelus_notebook::picture::Picture;
 /// A message of the user.
 pub(super) struct PendingMessage {
     pub(super) text: String,
+    /// Who sent it.
+    pub(super) by: Option<String>,
     /// The only open question at that time, if there was exactly one.
     pub(super) only_question: Option<QuestionId>,
     /// Its pictures.
     pub(super) pictures: Vec<Picture>,
 }
 
-/// The user's messages and pictures that no turn has taken yet.
+/// The user's messages and pictures that no turn has taken yet, and who sent the latest one that was taken.
 #[derive(Default)]
 pub(super) struct PendingMessages {
     /// Messages that came during the turn.
     pub(super) queue: VecDeque<PendingMessage>,
     /// Pictures for the next message.
     pub(super) attached: Vec<Picture>,
+    /// The sender of the latest message that was taken. It is not part of a checkpoint: consent in words needs a
+    /// message of the same turn.
+    pub(super) latest_sender: Option<String>,
 }
 
 impl PendingMessages {

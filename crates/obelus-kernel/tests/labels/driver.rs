@@ -136,7 +136,7 @@ impl Driver {
                 }
             }
             Move::Settle { picks } => picks.iter().for_each(|(pick, shape)| self.settle(*pick, *shape)),
-            Move::User => self.tell(Input::User { text: "and then?".to_owned() }),
+            Move::User => self.tell(Input::User { text: "and then?".to_owned(), by: None }),
         }
     }
 

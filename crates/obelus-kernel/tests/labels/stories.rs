@@ -114,7 +114,7 @@ fn a_delegates_question_affects_the_labels_of_its_callers_model() {
     harness.returns("web", json!("ORDERS"));
     harness.answer(json!([call("send", "†state.s", &json!({"to": "ORDERS"}))]), json!("done"));
     assert_eq!(harness.open().len(), 1, "the delegate's question waits");
-    harness.tell(Input::User { text: "what is it?".to_owned() });
+    harness.tell(Input::User { text: "what is it?".to_owned(), by: None });
     let prompt = serde_json::to_string(&harness.session.prompt(&harness.requests[0])).expect("a prompt is JSON");
     assert!(prompt.contains("ORDERS"));
     harness.answer(json!([call("send", "†state.t", &json!({"to": "me"}))]), json!("over"));

@@ -19,7 +19,7 @@ fn agent() -> Harness {
 fn conversation(turns: usize) -> Harness {
     let mut harness = agent();
     for turn in 0..turns {
-        harness.tell(Input::User { text: format!("words {turn}") }).unwrap();
+        harness.tell(Input::User { text: format!("words {turn}"), by: None }).unwrap();
         harness.solve(json!([call("read", "r", json!({"q": turn}))]), json!(null));
         harness.returns("read", json!(turn));
         harness.solve(json!([]), json!(format!("answer {turn}")));
@@ -42,7 +42,7 @@ fn past_messages_are_loaded_only_on_demand() {
     let mut new = agent();
     new.session = new.session.restore(&kept, Arc::new(load)).unwrap();
     for harness in [&mut old, &mut new] {
-        harness.tell(Input::User { text: "more".into() }).unwrap();
+        harness.tell(Input::User { text: "more".into(), by: None }).unwrap();
     }
     let prompt =
         |harness: &Harness| serde_json::to_value(harness.session.prompt(&harness.requests[0]).unwrap()).unwrap();
@@ -70,7 +70,7 @@ fn an_unreadable_past_is_reported() {
 fn no_checkpoint_is_made_while_work_is_pending() {
     let mut harness = agent();
     assert!(harness.session.checkpoint().is_some());
-    harness.tell(Input::User { text: "go".into() }).unwrap();
+    harness.tell(Input::User { text: "go".into(), by: None }).unwrap();
     assert!(harness.session.checkpoint().is_none());
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
     assert_eq!(harness.rested(), TurnEnd::Waiting);
@@ -98,7 +98,7 @@ fn nothing_starts_while_a_session_is_paused() {
     harness.tell(Input::Pause { by: "ann".into() }).unwrap();
     harness.returns("read", json!(1));
     assert_eq!((harness.started.len(), harness.session.paused()), (1, Some("ann")));
-    harness.tell(Input::User { text: "what now?".into() }).unwrap();
+    harness.tell(Input::User { text: "what now?".into(), by: None }).unwrap();
     harness.tell(Input::Resume { by: "bob".into() }).unwrap();
     assert_eq!((harness.started.len(), harness.session.paused()), (2, None));
     harness.returns("make", json!(2));

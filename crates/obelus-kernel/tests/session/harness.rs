@@ -112,7 +112,7 @@ impl Harness {
     }
 
     pub(crate) fn user(&mut self, text: &str) {
-        self.must_tell(Input::User { text: text.to_owned() });
+        self.must_tell(Input::User { text: text.to_owned(), by: None });
     }
 
     pub(crate) fn stop(&mut self) {

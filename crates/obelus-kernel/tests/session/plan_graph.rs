@@ -15,7 +15,7 @@ fn session() -> Session {
     let activities = ["look", "note"].map(str::to_owned).into();
     let settings = Settings { mode: Mode::Full, activities, ..Settings::default() };
     let mut session = Session::new("s", Context::from_value(context).unwrap(), None, Arc::new(settings)).unwrap();
-    session.handle(Time(0), Input::User { text: "go".to_owned() }).unwrap();
+    session.handle(Time(0), Input::User { text: "go".to_owned(), by: None }).unwrap();
     let Some(Task::AskModel { id }) = session.poll() else { panic!("the model is asked") };
     let solution = Solution::from_value(json!({"calls": [
         {"_tool": "look", "n": "†state.n", "_outputPath": "†state.found"},

@@ -96,7 +96,7 @@ impl Run {
     fn make(&mut self, next: &Move) {
         let input = match next {
             Move::Next(pick) => self.what_it_waits_for(*pick),
-            Move::Say(text) => Some(Input::User { text: (*text).to_owned() }),
+            Move::Say(text) => Some(Input::User { text: (*text).to_owned(), by: None }),
             Move::Babble => self.request.take().map(|id| {
                 let answer = Answer::OutOfFormat { text: "well".to_owned(), error: "not JSON".to_owned(), tokens: 1 };
                 Input::Answer { id, answer }
@@ -132,7 +132,7 @@ impl Run {
                 outcome: if !pick.is_multiple_of(4) { Outcome::Value(json!("light")) } else { error },
             });
         }
-        let Some(id) = self.request.take() else { return Some(Input::User { text: "go on".to_owned() }) };
+        let Some(id) = self.request.take() else { return Some(Input::User { text: "go on".to_owned(), by: None }) };
         let solution = Solution::from_value(answer(pick)).unwrap();
         Some(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } })
     }
@@ -184,7 +184,7 @@ proptest! {
         moves in prop::collection::vec(any_move(), 1..40)
     ) {
         let mut run = Run::new();
-        run.tell(Input::User { text: "Do it".to_owned() });
+        run.tell(Input::User { text: "Do it".to_owned(), by: None });
         for next in &moves {
             run.make(next);
             if let Some(kept) = run.session.checkpoint() {

@@ -42,7 +42,7 @@ impl Story {
     }
 
     pub(crate) fn user_says(&mut self, text: &str) -> &mut Self {
-        self.tell(Input::User { text: text.to_owned() })
+        self.tell(Input::User { text: text.to_owned(), by: None })
     }
 
     pub(crate) fn model_answers(&mut self, solution: Value) -> &mut Self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::{Change, Outcome, QuestionId, Refused, Start};
+use obelus_kernel::session::{Change, Outcome, QuestionId, Refused, Session, Start};
 
 use super::ActorCommand;
 use crate::activity::{Activities, Work};
@@ -12,10 +12,15 @@ use crate::handle::SessionHandle;
 
 impl SessionHandle {
     /// Reads again the records that an open question would change: the changes of each call, by index, against the
-    /// current record. Calls whose record cannot be read are left out. None if no call says how to read its record.
+    /// current record. Calls whose record cannot be read are left out. None if no call says how to read its record, or
+    /// the session is paused.
     pub async fn refresh_preview(&self, question: &QuestionId) -> Result<Option<Vec<(usize, Vec<Change>)>>, Refused> {
         let id = question.clone();
-        let reads = self.inspect(move |session| session.fresh_preview_reads(&id)).await?;
+        let reads = move |session: &Session| match session.paused() {
+            None => session.fresh_preview_reads(&id),
+            Some(_) => Vec::new(),
+        };
+        let reads = self.inspect(reads).await?;
         if reads.is_empty() {
             return Ok(None);
         }

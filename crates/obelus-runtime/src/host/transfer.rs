@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::open::session_factory;
 use super::{Host, HostError, HostShared, rules};
 use crate::events::EventBody;
-use crate::fork::{fork, given_results};
-use crate::restore::{RestoreError, rest_before_fault, rewind_to_rest};
+use crate::fork::{fork, given_results, pause, paused_by, with_pause};
+use crate::restore::{RestoreError, Restored, rest_before_fault, restore, rewind_to_rest};
 use crate::spec::SessionSpec;
 use crate::store::{Digest, InputId, Record, StoreError};
 
@@ -158,7 +158,7 @@ impl Host {
             place.push(call);
         }
         let is_open = !(forecast.known.is_empty() && forecast.again.is_empty() && forecast.in_doubt.is_empty());
-        forecast.is_paused = is_open || !session.is_at_rest();
+        forecast.is_paused = is_open || !session.is_at_rest() || paused_by(&records).is_some();
         Ok(forecast)
     }
 
@@ -182,23 +182,30 @@ impl Host {
 
     /// Imports a session under this name; returns the number of its records. Under another name it is a copy, which
     /// does not repeat what the original had begun.
-    pub fn import(&self, id: &str, export: Export) -> Result<u64, HostError> {
-        let (genesis, records) = if id == export.id {
+    ///
+    /// An export names programs and addresses, and may come from anybody: with `is_paused` nothing of the session starts
+    /// until a person resumes it.
+    pub fn import(&self, id: &str, export: Export, is_paused: bool) -> Result<u64, HostError> {
+        let by = SentBy::ImportOf(&format!("`{}`", export.id)).to_string();
+        let (genesis, mut records) = if id == export.id {
             self.inner.new_session(id, &export.genesis)?;
             (export.genesis, export.records)
         } else {
             let genesis = self.inner.genesis_of_copy(id, export.genesis)?;
             let session = self.inner.new_session(id, &genesis)?;
-            let by = SentBy::ImportOf(&format!("`{}`", export.id)).to_string();
             (genesis, fork(session, id, export.records, &[], &BTreeMap::new(), &by)?)
         };
+        if is_paused {
+            records = with_pause(self.inner.new_session(id, &genesis)?, id, records, &by)?;
+        }
         let count = records.len() as u64;
         self.inner.store()?.create(id, export.created, &genesis, records)?;
         self.inner.notify_created(id);
         Ok(count)
     }
 
-    /// Forks a session after a record, or as it is now (DUR-6).
+    /// Forks a session after a record, or as it is now (DUR-6). The fork of a paused session is paused too, wherever it
+    /// begins: otherwise it would start what the pause holds back.
     pub fn fork(&self, id: &str, new: &str, at: Option<u64>) -> Result<Forked, HostError> {
         let store = self.inner.store()?;
         let genesis = self.inner.genesis(id)?;
@@ -208,13 +215,18 @@ impl Host {
         if at > records {
             return Err(HostError::NoRecord { session: id.to_owned(), records, at });
         }
+        let paused = paused_by(&before).map(str::to_owned);
         let genesis = self.inner.genesis_of_copy(new, genesis)?;
         let after = before.split_off(usize::try_from(at).unwrap_or(usize::MAX));
         let given = self.view(id, None).map(|original| given_results(&original, &after)).unwrap_or_default();
         let session = self.inner.new_session(new, &genesis);
         let session = session.map_err(|error| RestoreError::SessionFactory(id.to_owned(), error.to_string()))?;
-        let journal = fork(session, new, before, &after, &given, &SentBy::ForkOf { session: id, at }.to_string())?;
-        let is_paused = journal.len() as u64 > at;
+        let by = paused.clone().unwrap_or_else(|| SentBy::ForkOf { session: id, at }.to_string());
+        let mut journal = fork(session, new, before, &after, &given, &by)?;
+        if paused.is_some() && paused_by(&journal).is_none() {
+            journal = with_pause(self.inner.new_session(new, &genesis)?, new, journal, &by)?;
+        }
+        let is_paused = paused_by(&journal).is_some();
         store.create(new, (self.inner.options.clock)(), &genesis, journal)?;
         self.inner.notify_created(new);
         Ok(Forked { at, is_paused })
@@ -227,14 +239,24 @@ impl Host {
         Ok(rest_before_fault(self.inner.store()?, id, &session_factory(id, &spec, &connections))?)
     }
 
-    /// Takes a session that cannot be restored back to its last rest; returns the record of that rest. Any other
-    /// session is unchanged.
+    /// Takes a session that cannot be restored back to its last rest; returns the record of that rest. A paused session
+    /// stays paused. Any other session is unchanged.
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
         let (spec, connections) = self.inner.stored_parts(id)?;
         let _lock = store.lock(id)?;
-        Ok(rewind_to_rest(store, id, &session_factory(id, &spec, &connections))?)
+        let before = store.load(id, 0, None)?.records;
+        let session_factory = session_factory(id, &spec, &connections);
+        let rest = rewind_to_rest(store, id, &session_factory)?;
+        if let (Some(_), Some(by)) = (rest, paused_by(&before)) {
+            let Restored { mut session, last, .. } = restore(store, id, &session_factory)?;
+            if session.paused().is_none() {
+                let added = pause(&mut session, by).into_iter().collect();
+                store.append(id, last, added).await.map_err(|error| StoreError::NotWritten(error.to_string()))?;
+            }
+        }
+        Ok(rest)
     }
 
     /// Removes a session and all its data.

@@ -74,7 +74,7 @@ fn logged(name: &str, words: &str, outcome: Outcome) -> Vec<Value> {
     let log = IterationLog::open(&folder, "s", Rotation::default()).unwrap();
     let mut harness = Harness { session: session(), log, outcome };
     harness.log.begin(&harness.session);
-    harness.tell(Input::User { text: words.to_owned() });
+    harness.tell(Input::User { text: words.to_owned(), by: None });
     let text = fs::read_to_string(folder.join("logs/s.jsonl")).unwrap();
     fs::remove_dir_all(folder).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

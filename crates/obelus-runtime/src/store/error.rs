@@ -108,6 +108,20 @@ pub enum StoreError {
     OnlyLooking(PathBuf),
     /// The folder cannot be used.
     Folder(PathBuf, std::io::Error),
+    /// Other users can write to the folder or the file.
+    OpenToOthers {
+        /// The folder or the file.
+        place: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The folder or the file belongs to another user, who can write to it.
+    OfAnother {
+        /// The folder or the file.
+        place: PathBuf,
+        /// That user.
+        owner: u32,
+    },
 }
 
 impl std::error::Error for StoreError {}
@@ -153,6 +167,11 @@ impl StoreError {
             StoreError::Unreachable(why) => fill(words.unreachable, &[why]),
             StoreError::OnlyLooking(folder) => fill(words.only_looking, &[&path(folder)]),
             StoreError::Folder(folder, why) => fill(words.folder, &[&path(folder), &why.to_string()]),
+            StoreError::OpenToOthers { place, mode } => {
+                let place = path(place);
+                fill(words.open_to_others, &[&place, &format!("{mode:03o}"), &format!("chmod go-w {place}")])
+            }
+            StoreError::OfAnother { place, owner } => fill(words.of_another, &[&path(place), &owner.to_string()]),
             // Only programs see these.
             StoreError::Unwritable { session, problem } => {
                 format!("session `{session}`: an input cannot be written down: {problem}")

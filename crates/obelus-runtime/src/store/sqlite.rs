@@ -4,6 +4,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `access` | who may write to it |
 //! | `lock` | one process at a time |
 //! | `schema` | the tables, their format, and migrations |
 //! | `writer` | the writer thread, and its batches |
@@ -15,6 +16,7 @@
 //! | `checkpoint` | checkpoints and open questions |
 //! | `checksum` | checksums |
 
+mod access;
 mod checkpoint;
 mod checksum;
 mod file;
@@ -81,8 +83,16 @@ impl SharedReader {
 }
 
 impl SqliteStore {
-    /// Opens the store in a folder, which is created if necessary.
+    /// Opens the store in a folder, which is created if necessary. A store that other users can write is refused.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        access::create(folder)?;
+        access::check(folder)?;
+        Self::open_insecure(folder)
+    }
+
+    /// The same, whoever can write to it.
+    pub fn open_insecure(folder: &Path) -> Result<Self, StoreError> {
+        access::create(folder)?;
         let lock = lock::take(folder)?;
         let reader = SharedReader::default();
         let closed = reader.clone();
@@ -91,8 +101,15 @@ impl SqliteStore {
         Ok(Self::of(folder, reader, Some(writer), Some(lock)))
     }
 
-    /// Opens a store for reading only, also while another process holds it.
+    /// Opens a store for reading only, also while another process holds it. A store that other users can write is
+    /// refused.
     pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
+        access::check(folder)?;
+        Self::open_read_only_insecure(folder)
+    }
+
+    /// The same, whoever can write to it.
+    pub fn open_read_only_insecure(folder: &Path) -> Result<Self, StoreError> {
         if !schema::exists(folder)? {
             let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no store here");
             return Err(StoreError::Folder(folder.to_owned(), missing));
@@ -100,6 +117,12 @@ impl SqliteStore {
         let reader = SharedReader::default();
         *reader.get() = Some(StoreReader::new(schema::open_read_only(folder)?));
         Ok(Self::of(folder, reader, None, None))
+    }
+
+    /// Creates the folder of a store for files that commands keep there, unless other users can write to it.
+    pub fn create_folder(folder: &Path) -> Result<(), StoreError> {
+        access::create(folder)?;
+        access::check(folder)
     }
 
     /// Whether a process holds the store for writing.

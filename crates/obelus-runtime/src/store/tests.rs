@@ -59,7 +59,7 @@ fn a_journal_is_read_as_it_was_written() {
     for_every_engine("journal", |store| {
         let full = Record {
             at: Time(2),
-            input: Arc::new(Input::User { text: "да".to_owned() }),
+            input: Arc::new(Input::User { text: "да".to_owned(), by: None }),
             id: Some(id("from a client")),
             digest: Some(Digest(u64::MAX - 7)),
         };

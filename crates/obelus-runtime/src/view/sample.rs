@@ -58,7 +58,7 @@ pub(crate) fn solved(messages: Value, calls: &Value, more: Settings) -> Session 
     let activities = ["crm.deal.update", "tasks.task.add", "submit", "add_note"].map(str::to_owned);
     let settings = Settings { mode: Mode::Full, activities: activities.into(), ..more };
     let mut session = Session::new("s", context(messages), None, Arc::new(settings)).expect("a session");
-    session.handle(Time(0), Input::User { text: "go".to_owned() }).expect("words");
+    session.handle(Time(0), Input::User { text: "go".to_owned(), by: None }).expect("words");
     let Some(Task::AskModel { id }) = session.poll() else { panic!("the model is asked") };
     let solution = Solution::from_value(json!({"calls": calls})).expect("a solution");
     let answer = Answer::Solution { solution, tokens: 1 };

@@ -115,7 +115,7 @@ async fn work(host: &Host, world: &World, doubts: &mut u64) -> Context {
     for turn in 0..TURNS {
         // A message without an answer is sent again with the same id.
         let said = handle.with_id(format!("turn-{turn}").parse().unwrap());
-        said_until_taken(&said, Input::User { text: format!("turn {turn}") }).await;
+        said_until_taken(&said, Input::User { text: format!("turn {turn}"), by: None }).await;
         until_rest(&handle, world, doubts).await;
         if world.draw(20) {
             host.passivate("sim").await;

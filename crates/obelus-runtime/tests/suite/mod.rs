@@ -1,6 +1,7 @@
 //! The behaviour of sessions, the same on every engine. Each engine implements [`World`] and runs all cases.
 
 mod delegates;
+mod imports;
 mod reconcile;
 mod work;
 
@@ -14,6 +15,7 @@ use obelus_runtime::{SessionSpec, StoreError};
 use serde_json::{Value, json};
 
 pub(crate) use delegates::*;
+pub(crate) use imports::*;
 pub(crate) use reconcile::*;
 pub(crate) use work::*;
 
@@ -76,6 +78,8 @@ cases! {
     a_stopped_turn_ends_its_running_calls;
     a_question_expires_by_itself;
     an_export_is_imported_under_its_own_name;
+    dur_11_an_import_that_is_paused_starts_nothing_until_it_is_resumed;
+    dur_11_the_fork_of_a_paused_session_is_paused_wherever_it_begins;
     sessions_work_side_by_side;
     del_3_the_calls_of_delegates_run_at_once;
     del_3_a_question_of_a_delegate_is_in_the_inbox_and_its_answer_reaches_it;
@@ -403,20 +407,6 @@ pub(crate) async fn a_question_expires_by_itself(world: &dyn World) {
     }
     assert!(open_questions(&handle).await.is_empty());
     assert_eq!(calls.load(Ordering::SeqCst), 0);
-}
-
-pub(crate) async fn an_export_is_imported_under_its_own_name(world: &dyn World) {
-    let (host, calls) = counted(world);
-    let id = world.id("s");
-    run_plan(&host.create(&id, chain("read", 2)).await.unwrap()).await;
-    let export = host.export(&id).unwrap();
-    assert_eq!((export.records.len(), &export.id), (3, &id));
-    host.remove(&id).await.unwrap();
-    assert_eq!(host.import(&id, export).unwrap(), 3);
-    let handle = host.open(&id).await.unwrap();
-    assert_eq!(read(&handle, "†state.v1").await, Some(json!(2)));
-    run_plan(&handle).await;
-    assert_eq!(calls.load(Ordering::SeqCst), 4);
 }
 
 pub(crate) async fn sessions_work_side_by_side(world: &dyn World) {

@@ -145,7 +145,7 @@ pub(crate) async fn dur_4_a_call_that_ran_when_its_session_was_moved_is_reconcil
             let key = export.genesis["key"].as_str().unwrap();
             scene.happened.lock().unwrap().push(format!("{key}:0.0"));
         }
-        scene.host.import(&id, export).unwrap();
+        scene.host.import(&id, export, false).unwrap();
         let handle = scene.host.open(&id).await.unwrap();
         assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
         let (runs, happened) = scene.counts();

@@ -58,9 +58,6 @@ pub(crate) struct Serve {
     /// Seconds that running work has to finish when the server stops. Longer work continues at the next start.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) grace: u64,
-    /// Serve a store whose folder other users can write to. They can make tokens for themselves.
-    #[arg(long)]
-    pub(crate) insecure_store: bool,
     #[cfg(feature = "restate")]
     #[command(flatten)]
     pub(crate) engine: super::EngineArgs,

@@ -110,8 +110,11 @@ Examples:
     ///
     /// Under its own name it continues as after a crash. Under another name it is a copy: calls that were running become
     /// questions and are not repeated.
+    ///
+    /// A session that could start programs or reach addresses is paused: the command lists them, and nothing starts until
+    /// you resume the session.
     #[command(
-        after_help = "Examples:\n  obelus sessions import letters.jsonl\n  zcat letters.gz | obelus sessions import - --as copy"
+        after_help = "Examples:\n  obelus sessions import letters.jsonl && obelus sessions resume letters\n  obelus sessions import letters.jsonl --trusted\n  zcat letters.gz | obelus sessions import - --as copy"
     )]
     Import {
         /// A file from `obelus sessions export`; `-` is stdin.
@@ -119,6 +122,9 @@ Examples:
         /// Import it under this name.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
+        /// The file is your own, or of somebody whom you would let write your agent's file: the session is not paused.
+        #[arg(long)]
+        trusted: bool,
         #[cfg(feature = "restate")]
         #[command(flatten)]
         engine: super::EngineArgs,

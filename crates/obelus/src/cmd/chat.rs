@@ -48,11 +48,13 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use obelus_connect::bitrix24::token_variable;
 use obelus_kernel::session::{Input, Mode};
-use obelus_runtime::{Host, SessionHandle, SessionSpec, SqliteStore};
+use obelus_runtime::{Host, SessionHandle, SessionSpec};
 
 use super::agents;
 use super::holder::GuestServer;
-use super::host::{Notices, connector, host_of, report_changes, report_reopened, store_folder, with_options};
+use super::host::{
+    Notices, connector, host_of, open_store, report_changes, report_reopened, store_folder, with_options,
+};
 use super::run::{load_agent, on};
 use crate::cli::{ChatArgs, RunOptions};
 use crate::command_error::wrong;
@@ -242,7 +244,7 @@ async fn open(args: &ChatArgs, notices: &Notices, is_alone: bool, side: &mut Use
         let (goes_on, mode) = (false, None);
         return Ok(Some(OpenedChat { host, handle, folder: None, agent, language, goes_on, mode, token, first }));
     };
-    let store = SqliteStore::open(&store_folder(&args.how.store)?)?;
+    let store = open_store(&args.how.store)?;
     let host = host_of(&store, connector);
     let folder = Some(store.folder().to_owned());
     let Some(spec) = host.spec(id)? else {

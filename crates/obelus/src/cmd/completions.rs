@@ -16,7 +16,7 @@ use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{SqliteStore, Store as _};
 
-use super::host::store_folder;
+use super::host::read_store;
 use crate::cli::{Cli, Completions, StoreArgs};
 use crate::output::{self, Exit};
 
@@ -109,8 +109,8 @@ fn store() -> Option<SqliteStore> {
         return None;
     }
     let store = option(&words, "--store").map(|typed| unquoted(&typed, std::env::var("HOME").ok().as_deref()));
-    let folder = store_folder(&StoreArgs { store: store.map(PathBuf::from) }).ok()?;
-    SqliteStore::open_read_only(&folder).ok()
+    let insecure_store = words.iter().any(|word| word == "--insecure-store");
+    read_store(&StoreArgs { store: store.map(PathBuf::from), insecure_store }).ok()
 }
 
 /// The value of an option in a line: `--name VALUE` or `--name=VALUE`.

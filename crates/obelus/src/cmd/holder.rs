@@ -382,7 +382,7 @@ mod tests {
             }
             asked
         });
-        let input = Input::User { text: "hello".to_owned() };
+        let input = Input::User { text: "hello".to_owned(), by: None };
         let phrases = words_of(Some("en"));
         send_to_holder(&folder, "s", &input, "s", phrases, &|answer, _| assert_eq!(answer["taken"], true)).unwrap();
         let asked = holder.join().unwrap();

@@ -1,5 +1,6 @@
 //! Specs and hosts for commands.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -156,6 +157,34 @@ pub(crate) fn store_folder(said: &StoreArgs) -> Result<PathBuf> {
         Some(folder) => Ok(folder),
         None => bail!("{}", words_of(None).store.no_home),
     }
+}
+
+/// Opens the store of a command.
+pub(crate) fn open_store(said: &StoreArgs) -> Result<SqliteStore> {
+    let folder = store_folder(said)?;
+    Ok(if said.insecure_store { SqliteStore::open_insecure(&folder) } else { SqliteStore::open(&folder) }?)
+}
+
+/// The same for reading only.
+pub(crate) fn read_store(said: &StoreArgs) -> Result<SqliteStore> {
+    let folder = store_folder(said)?;
+    let opened = if said.insecure_store {
+        SqliteStore::open_read_only_insecure(&folder)
+    } else {
+        SqliteStore::open_read_only(&folder)
+    };
+    Ok(opened?)
+}
+
+/// The folder of the store for other files of a command; it is created if necessary.
+pub(crate) fn created_folder(said: &StoreArgs) -> Result<PathBuf> {
+    let folder = store_folder(said)?;
+    if said.insecure_store {
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    } else {
+        SqliteStore::create_folder(&folder)?;
+    }
+    Ok(folder)
 }
 
 /// One runtime for a whole command: servers started in it live as long as it does.

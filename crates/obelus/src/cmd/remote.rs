@@ -24,11 +24,11 @@ use obelus_channel::client::{Client, ClientError};
 use obelus_kernel::session::{CallReport, CallStatus};
 use obelus_runtime::files::read_text;
 use obelus_runtime::people::StepLine;
-use obelus_runtime::{Language, Secret, SqliteStore};
+use obelus_runtime::{Language, Secret};
 use serde_json::Value;
 
 use super::chat::styled;
-use super::host::store_folder;
+use super::host::{read_store, store_folder};
 use super::run::on;
 use super::sessions::inspect::{read, why};
 use crate::cli::{Command, NoServer, ServerArgs, SessionsCommand, StoreArgs, Verb};
@@ -128,7 +128,7 @@ fn client(at: &ServerArgs, held: Option<&StoreArgs>) -> Result<Option<Client>> {
     let Some(store) = held else { return Ok(None) };
     let Ok(folder) = store_folder(store) else { return Ok(None) };
     match server_file::find(&folder) {
-        Some((address, token)) if SqliteStore::open_read_only(&folder).is_ok_and(|store| store.is_held()) => {
+        Some((address, token)) if read_store(store).is_ok_and(|store| store.is_held()) => {
             Ok(Some(Client::new(&address, token, language)?))
         }
         _ => Ok(None),

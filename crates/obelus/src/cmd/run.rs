@@ -22,7 +22,7 @@ use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore, Store
 
 use super::agents;
 use super::faults::{at, must_be_sound, time_zone};
-use super::host::{Notices, connector, host_of, report_changes, report_reopened, runtime, store_folder, with_options};
+use super::host::{Notices, connector, host_of, open_store, report_changes, report_reopened, runtime, with_options};
 use super::people::quoted;
 use super::plan::give_input;
 use super::sessions::interrupted;
@@ -53,7 +53,7 @@ pub(crate) fn request(args: &RunArgs) -> Result<Exit> {
         Some(words) if words.trim().is_empty() && args.image.is_empty() => {
             bail!("{}", words_of(None).starting.empty_message)
         }
-        Some(words) => Input::User { text: words.clone() },
+        Some(words) => Input::User { text: words.clone(), by: None },
         None if is_agent => {
             args.how.session.iter().try_for_each(|id| interrupted::must_not_be(&args.how.store, id))?;
             bail!("{}", words_of(None).starting.say_something)
@@ -139,7 +139,7 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
             play(SessionRun { host, handle, folder: None }, Begin::With(begin), shown).await
         });
     };
-    let store = SqliteStore::open(&store_folder(&how.store)?)?;
+    let store = open_store(&how.store)?;
     let host = host_of(&store, connector);
     on(async {
         let (handle, begin) = match host.spec(id)? {

@@ -4,10 +4,7 @@ pub(super) mod demo_server;
 mod hooks;
 mod telegram;
 
-use std::fs;
 use std::io::IsTerminal as _;
-#[cfg(feature = "restate")]
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +19,12 @@ use obelus_channel::{MadePrompt, MakePrompt, Service};
 use obelus_channel::{langgraph, mcp, openai};
 use obelus_connect::model::{ChatMessage, RequestSize};
 use obelus_runtime::files::AgentCatalogue;
-use obelus_runtime::{Host, SessionSpec, SqliteStore};
+use obelus_runtime::{Host, SessionSpec};
 use serde_json::{Value, json};
 
 use super::agents::asked_of;
 use super::holder::GuestServer;
-use super::host::{Notices, connector, store_folder};
+use super::host::{Notices, connector, created_folder, open_store};
 use super::remote::server_file::{ServerFile, reachable};
 use crate::cli::{RoleName, Serve, TokensCommand};
 use crate::language::{Words, chosen, fill, words_of};
@@ -68,34 +65,15 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
 /// The host, its folder, and whether this process alone runs the sessions.
 fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     let connector = connector(&args.store, &Notices::default());
-    let folder = store_folder(&args.store)?;
-    if !args.insecure_store {
-        check_folder(&folder)?;
-    }
     #[cfg(feature = "restate")]
     if args.engine.engine == crate::cli::EngineName::Restate {
         // Tokens and the data of the compatible protocols are stored here.
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-        made.with_context(|| folder.display().to_string())?;
+        let folder = created_folder(&args.store)?;
         return Ok((super::engine::host(&args.engine, connector)?, folder, false));
     }
-    let store = SqliteStore::open(&folder)?;
+    let store = open_store(&args.store)?;
     let folder = store.folder().to_owned();
     Ok((Host::builder(connector).store(store.shared()).files(&folder).build(), folder, true))
-}
-
-/// Everybody who can write to the folder can create a file of tokens, so only its owner may write.
-fn check_folder(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::MetadataExt as _;
-    // A missing folder is created with access for its owner only.
-    let Ok(about) = fs::metadata(folder) else { return Ok(()) };
-    let mode = about.mode() & 0o777;
-    if mode & 0o022 == 0 {
-        return Ok(());
-    }
-    let shown = output::visible(&folder.display().to_string());
-    let words = words_of(None).serving.open_store;
-    Err(anyhow!(fill(words, &[&shown, &format!("{mode:03o}"), &format!("chmod go-w {shown}"), "--insecure-store"])))
 }
 
 async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
@@ -272,11 +250,7 @@ fn raise_open_files() {
 }
 
 pub(crate) fn tokens(args: TokensCommand) -> Result<Exit> {
-    let open = |store| -> Result<TokenStore> {
-        let folder = store_folder(store)?;
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        Ok(TokenStore::in_folder(&folder))
-    };
+    let open = |store| -> Result<TokenStore> { Ok(TokenStore::in_folder(&created_folder(store)?)) };
     let words = &words_of(None).serving;
     match args {
         TokensCommand::Add { name, role, json, store } => {

@@ -35,7 +35,7 @@ use serde_json::{Value, json};
 
 use super::adopt::Import;
 use super::chat::{open_calls, question_lines};
-use super::host::{Notices, connector, host_of, report_reopened, store_folder, viewer};
+use super::host::{Notices, connector, host_of, open_store, report_reopened, viewer};
 use super::people::{by_in_words, only_calls, with_store};
 use super::run::{Begin, SessionRun, ShowOptions, on, play};
 #[cfg(feature = "restate")]
@@ -88,8 +88,9 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
             transfer::export(&super::engine::host(engine, StandardConnector::new())?, id, out.as_deref())
         }
         #[cfg(feature = "restate")]
-        SessionsCommand::Import { file, name, engine, .. } if engine.engine == EngineName::Restate => {
-            transfer::import(&super::engine::host(engine, StandardConnector::new())?, file, name.as_deref())
+        SessionsCommand::Import { file, name, trusted, engine, .. } if engine.engine == EngineName::Restate => {
+            let host = super::engine::host(engine, StandardConnector::new())?;
+            transfer::import(&host, file, name.as_deref(), *trusted, |id| format!("{id} --server URL"))
         }
         SessionsCommand::Export { id, plan: true, out, store, .. } => {
             as_plan::export(&inspect::open_for(store, id)?, id, out.as_deref())
@@ -97,11 +98,12 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
         SessionsCommand::Export { id, out, store, .. } => {
             transfer::export(&viewer(&inspect::open_for(store, id)?), id, out.as_deref())
         }
-        SessionsCommand::Import { file, name, store, .. } => {
-            transfer::import(&viewer(&open(store)?), file, name.as_deref())
+        SessionsCommand::Import { file, name, trusted, store, .. } => {
+            let named = |id: &str| with_store(id, store.store.as_deref());
+            transfer::import(&viewer(&open_store(store)?), file, name.as_deref(), *trusted, named)
         }
-        SessionsCommand::Fork { id, new, at, store, .. } => transfer::fork_at(&open(store)?, id, new, *at),
-        SessionsCommand::Back { id, save, store, .. } => transfer::back(&open(store)?, id, save),
+        SessionsCommand::Fork { id, new, at, store, .. } => transfer::fork_at(&open_store(store)?, id, new, *at),
+        SessionsCommand::Back { id, save, store, .. } => transfer::back(&open_store(store)?, id, save),
         SessionsCommand::Consents { id, revoke, store, json, .. } => consents::run(id, revoke.as_deref(), store, *json),
         SessionsCommand::Pause { id, store, .. } => lifecycle::pause(id, store),
         SessionsCommand::Resume { id, store, json, .. } => lifecycle::resume(id, store, *json),
@@ -110,10 +112,10 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
         }
         SessionsCommand::Adopt { file, agent, session, mode, store, json, .. } => {
             let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
-            super::adopt::adopt(&open(store)?, store, &import, *json)
+            super::adopt::adopt(&open_store(store)?, store, &import, *json)
         }
         SessionsCommand::Rm { id, yes, store, .. } => {
-            let host = viewer(&open(store)?);
+            let host = viewer(&open_store(store)?);
             if !yes {
                 must_have_no_questions(&host, id)?;
             }
@@ -134,10 +136,6 @@ fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
         let words = words_of_session(&session);
         Err(wrong(fill(words.carried.has_questions, &[id, &open.join(", ")]), words))
     }
-}
-
-fn open(store: &StoreArgs) -> Result<SqliteStore> {
-    Ok(SqliteStore::open(&store_folder(store)?)?)
 }
 
 /// A session as it is now, for reading.

@@ -145,7 +145,7 @@ fn errors_of_other_protocols_are_reported_once() {
 }
 
 #[test]
-fn a_store_writable_by_others_is_not_served_unless_permitted() {
+fn a_store_writable_by_others_is_not_used_unless_permitted() {
     let store = folder("open-store");
     fs::set_permissions(&store, fs::Permissions::from_mode(0o777)).unwrap();
     let mut command = obelus(&["serve", "--listen", "127.0.0.1:0", "--store"]);
@@ -153,6 +153,12 @@ fn a_store_writable_by_others_is_not_served_unless_permitted() {
     let words = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && words.contains("chmod go-w") && words.contains("--insecure-store"), "{words}");
     assert!(fs::read_dir(&store).unwrap().next().is_none(), "nothing was written");
+    for command in [&["sessions", "list"][..], &["inbox"], &["sessions", "rm", "s"], &["tokens", "add", "eve"]] {
+        let refused = obelus(command).arg("--store").arg(&store).env("LANG", "ru_RU.UTF-8").output().unwrap();
+        let words = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && words.contains("chmod go-w"), "{command:?}: {words}");
+        assert!(fs::read_dir(&store).unwrap().next().is_none(), "{command:?}: nothing was written");
+    }
     let server = Server::over(store, &["--insecure-store"]);
     assert_eq!(server.get("/api/v1/me").status, 200);
 }

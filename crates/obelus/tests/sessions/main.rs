@@ -3,6 +3,7 @@
 mod again;
 mod digests;
 mod doubt;
+mod imported;
 mod only;
 mod paused;
 mod rules;
@@ -300,7 +301,7 @@ fn a_session_is_moved_to_another_store_and_continues_there() {
     let before = harness.json(&["sessions", "show", "s", "--json"]);
     assert!(words(&harness.does(&["sessions", "import", file])).contains("already"));
     assert_eq!(harness.does(&["sessions", "rm", "s", "--yes"]).status.code(), Some(0));
-    assert_eq!(harness.does(&["sessions", "import", file]).status.code(), Some(0));
+    assert_eq!(harness.does(&["sessions", "import", file, "--trusted"]).status.code(), Some(0));
     assert_eq!(harness.json(&["sessions", "show", "s", "--json"]), before);
     assert_eq!(harness.does(&["approve", "s:q1"]).status.code(), Some(0));
     assert_eq!(harness.done(), ["a", "b", "c"]);
@@ -340,17 +341,23 @@ fn dur_12_a_diverging_session_returns_to_its_last_rest_and_its_journal_is_saved(
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let last = lines.len() - 1;
     lines[last]["digest"] = "0123456789abcdef".into();
+    // The session was paused after that.
+    let pause = json!({"pause": {"by": "ann"}});
+    lines.push(json!({"seq": last + 1, "at": lines[last]["at"], "input": pause}));
+    lines[0]["records"] = (last + 1).into();
     let changed: Vec<String> = lines.iter().map(ToString::to_string).collect();
     fs::write(&file, changed.join("\n") + "\n").unwrap();
     assert_eq!(harness.does(&["sessions", "rm", "s", "--yes"]).status.code(), Some(0));
-    assert_eq!(harness.does(&["sessions", "import", &file]).status.code(), Some(0));
+    let refused = harness.does(&["sessions", "import", &file]);
+    assert!(words(&refused).contains("was changed or damaged"), "it cannot be paused: {}", words(&refused));
+    assert_eq!(harness.does(&["sessions", "import", &file, "--trusted"]).status.code(), Some(0));
     let stopped = harness.does(&["approve", "s:q1"]);
     assert_eq!(stopped.status.code(), Some(2));
     assert!(words(&stopped).contains("obelus sessions back s --save FILE"), "{}", words(&stopped));
     let back = harness.does(&["sessions", "back", "s", "--save", &saved]);
     assert_eq!(back.status.code(), Some(0), "{}", words(&back));
-    assert_eq!(fs::read_to_string(&saved).unwrap().lines().count(), last + 1);
-    assert_eq!(harness.does(&["sessions", "show", "s"]).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(&saved).unwrap().lines().count(), last + 2);
+    assert_eq!(harness.json(&["sessions", "show", "s", "--json"])["paused"], "ann", "it stays paused");
     assert_eq!(harness.done(), ["a"], "nothing was done");
 }
 

@@ -69,7 +69,7 @@ pub(super) async fn say(
     if words.text.trim().is_empty() {
         return Err(ChannelError::BadRequest("`text` is empty".to_owned()).into());
     }
-    let taken = app.service().say(&id, &words.text, access.input_id()).await?;
+    let taken = app.service().say(&id, &words.text, &access.by(), access.input_id()).await?;
     let turn = if words.wait { rested(&app, &id, &access, words.timeout).await? } else { None };
     let status = if turn.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
     let paused_by = match turn {

@@ -1,4 +1,4 @@
-//! The environment of a program: inherited, except variables that look like secrets and are not named in the binding.
+//! The environment of a program: inherited, except secrets that are not named in the binding.
 
 use std::env;
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::activity::binding::{BindingError, BindingFields};
-use crate::activity::secret_name::looks_secret;
+use crate::activity::secret_name::{is_withheld, looks_secret, note_passed};
 
 /// The field `env` of a binding.
 #[derive(Default)]
 pub(super) struct Environment {
-    /// Variables to pass on although they look like secrets.
+    /// Variables to pass on although they may be secrets.
     passed: Vec<String>,
     /// Variables set by the binding.
     set: Vec<(String, String)>,
@@ -53,7 +53,7 @@ impl Environment {
         for (name, _) in env::vars_os() {
             // A name that is not valid text cannot be named in a binding.
             let shown = name.to_string_lossy();
-            if looks_secret(&shown) && !self.passed.iter().any(|passed| *passed == shown) {
+            if is_withheld(&shown, &self.passed) {
                 command.env_remove(&name);
             }
         }
@@ -62,6 +62,7 @@ impl Environment {
 
     /// Registers the secrets that the program gets, so that they are masked in its output.
     pub(super) fn declare_secrets(&self) {
+        note_passed(&self.passed);
         for name in self.passed.iter().filter(|name| looks_secret(name)) {
             Secret::from_env(name).iter().for_each(|secret| secret.declare(name));
         }

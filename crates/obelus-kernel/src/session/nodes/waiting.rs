@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::message::Role;
 use crate::origin::{Origin, Origins};
 use crate::session::ids::QuestionNumber;
 use crate::session::inbox::{About, Question, QuestionStatus, SessionReason};
@@ -20,7 +19,7 @@ impl Session {
     /// Whether the user's message is an answer. While a node waits only for a value, the message is that value; while
     /// its call waits for approval, a consenting message approves. Otherwise a yes answers a question that needs a direct
     /// answer, if it was shown last (ASK-6). Other messages begin a turn.
-    pub(in crate::session) fn is_answer(&mut self, text: &str) -> bool {
+    pub(in crate::session) fn is_answer(&mut self, text: &str, by: Option<&str>) -> bool {
         if !self.turn.is_waiting() {
             return false;
         }
@@ -29,8 +28,8 @@ impl Session {
             && self.is_of_node(number)
             && (self.take_input(number, text.into()).is_ok() || self.is_answer_as_json(number, text))
         {
-            self.add_message(Role::User, text);
-            self.end_question(number, QuestionStatus::Answered, SentBy::CONVERSATION, None);
+            self.add_user_message(text, by);
+            self.end_question(number, QuestionStatus::Answered, &self.latest_sender(), None);
             self.turn.reopen();
             return true;
         }
@@ -46,9 +45,9 @@ impl Session {
         };
         let Some(asked) = asked.filter(is_due) else { return false };
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
-        self.add_message(Role::User, text);
+        self.add_user_message(text, by);
         let steps = self.steps_of_question(number);
-        self.approve(number, &calls, SentBy::CONVERSATION);
+        self.approve(number, &calls, &self.latest_sender());
         self.note_decision(&steps, true);
         true
     }

@@ -155,7 +155,7 @@ impl<'a> Driver<'a> {
                 self.tell(decided(question.id.clone(), decision));
             }
             Move::Claim(text) => {
-                self.tell(Input::User { text: (*text).to_owned() });
+                self.tell(Input::User { text: (*text).to_owned(), by: None });
                 let open = self.session.questions().into_iter().filter(Question::is_open);
                 let mut waiting =
                     open.filter(|question| question.about == About::Call && !question.id.to_string().contains('/'));
@@ -170,7 +170,7 @@ impl<'a> Driver<'a> {
                 let id = self.requests.remove(place);
                 self.solve(id, json!({"calls": [call], "output": null}), false);
             }
-            Move::User(text) => self.tell(Input::User { text: (*text).to_owned() }),
+            Move::User(text) => self.tell(Input::User { text: (*text).to_owned(), by: None }),
             Move::Wait { hours } => {
                 self.now = self.now.plus_seconds(hours * 3600);
                 self.tell(Input::Tick);

@@ -116,7 +116,7 @@ impl<'a> Watch<'a> {
         self.offered.clear();
         self.edited.clear();
         match input {
-            Input::User { text } => {
+            Input::User { text, .. } => {
                 let open = session.questions().into_iter().filter(Question::is_open).collect();
                 self.said.push_back((text.clone(), open));
             }

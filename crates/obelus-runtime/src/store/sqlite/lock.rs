@@ -1,9 +1,8 @@
 //! DUR-5: one process holds a store, and its lock file names that process.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -58,8 +57,6 @@ impl fmt::Display for Holder {
 /// Takes the folder's lock, or returns its holder. The operating system releases it when the holder ends.
 pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     let at = |error| StoreError::Folder(folder.to_owned(), error);
-    // Only the owner may read sessions.
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at)?;
     let path = folder.join("lock");
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
     match try_for_a_while(&mut file) {

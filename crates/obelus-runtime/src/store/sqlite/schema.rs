@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
@@ -177,6 +177,11 @@ fn look_alone(folder: &Path) -> Result<Connection, StoreError> {
 /// Whether there is a store in this folder; an error if the folder cannot be read.
 pub(super) fn exists(folder: &Path) -> Result<bool, StoreError> {
     folder.join(FILE).try_exists().map_err(|error| StoreError::Folder(folder.to_owned(), error))
+}
+
+/// The file, and the log beside it.
+pub(super) fn files(folder: &Path) -> [PathBuf; 2] {
+    [folder.join(FILE), folder.join(format!("{FILE}-wal"))]
 }
 
 /// The size of the store's file in bytes.

@@ -3,6 +3,7 @@ use std::fs;
 use super::*;
 use crate::store::tests::{Folder, append, records, ticks, wait};
 use obelus_kernel::session::Outcome;
+use obelus_words::Language;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -81,6 +82,44 @@ fn the_file_is_readable_by_its_owner_only() {
     let _store = open(&folder);
     let rights = fs::metadata(folder.0.join("obelus.db")).unwrap().permissions().mode();
     assert_eq!(rights & 0o777, 0o600);
+}
+
+#[test]
+fn a_store_that_others_can_write_is_not_opened() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("open-to-others");
+    drop(open(&folder));
+    let file = folder.0.join("obelus.db");
+    for (place, mode, usual) in [(&folder.0, 0o720, 0o700), (&folder.0, 0o1777, 0o700), (&file, 0o602, 0o600)] {
+        let set = |mode| fs::set_permissions(place, fs::Permissions::from_mode(mode)).unwrap();
+        set(mode);
+        for refused in [SqliteStore::open(&folder.0), SqliteStore::open_read_only(&folder.0)] {
+            let error = refused.err().unwrap();
+            assert!(matches!(&error, StoreError::OpenToOthers { place: at, .. } if at == place), "{error}");
+            for language in [Language::English, Language::Russian] {
+                assert!(error.in_words(language).contains(&format!("chmod go-w {}", place.display())), "{error}");
+            }
+        }
+        assert!(
+            SqliteStore::open_insecure(&folder.0).is_ok() && SqliteStore::open_read_only_insecure(&folder.0).is_ok()
+        );
+        set(usual);
+    }
+    // A folder below one with the sticky bit, such as /tmp, is safe: others cannot replace it.
+    assert!(SqliteStore::open(&folder.0).is_ok());
+}
+
+#[test]
+fn a_link_to_a_store_that_others_can_write_is_not_followed() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("linked-to-others");
+    let real = folder.0.join("real");
+    fs::create_dir_all(&real).unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o777)).unwrap();
+    let link = folder.0.join("link");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    assert!(matches!(SqliteStore::open(&link), Err(StoreError::OpenToOthers { .. })));
+    assert!(fs::read_dir(&real).unwrap().next().is_none(), "nothing was written");
 }
 
 #[test]
@@ -215,7 +254,7 @@ fn checkpoints_that_were_put_off_are_written_when_the_store_is_closed() {
 fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
     let folder = Folder::new("shrink");
     let store = open(&folder);
-    let long = |at| Record::new(Time(at), Input::User { text: "x".repeat(10_000) });
+    let long = |at| Record::new(Time(at), Input::User { text: "x".repeat(10_000), by: None });
     for id in ["a", "b"] {
         create(&store, id, (0..30).map(long).collect());
     }

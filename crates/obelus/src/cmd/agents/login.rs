@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use obelus_connect::mcp::LoginCallback;
 use obelus_runtime::SessionSpec;
 
-use super::super::host::{Notices, connector, store_folder, with_servers};
+use super::super::host::{Notices, connector, created_folder, with_servers};
 use super::super::run::{load_agent, on};
 use super::locate;
 use crate::cli::Login;
@@ -21,7 +21,7 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
     if let Some(file) = &args.mcp {
         with_servers(&mut spec, file)?;
     }
-    let store = store_folder(&args.store)?;
+    let store = created_folder(&args.store)?;
     let connector = connector(&args.store, &Notices::default());
     let connected = connector.servers(&spec, None).with_context(|| spec.name.clone())?;
     let servers = connected.servers();

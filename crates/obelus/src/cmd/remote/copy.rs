@@ -36,7 +36,7 @@ impl SessionCopy {
                 return Err(error.into());
             }
         };
-        viewer(&copy.store).import(id, export)?;
+        viewer(&copy.store).import(id, export, false)?;
         Ok(copy)
     }
 }

@@ -230,7 +230,9 @@ impl Watch {
     async fn new(handle: SessionHandle, shown: ShowOptions, session: Option<String>, begin: &Begin) -> Result<Self> {
         let decides = begin.decision().map(|(question, _)| question.clone());
         let words = match begin {
-            Begin::With(Input::User { text }) | Begin::GoingOn(Some(Input::User { text })) => Some(text.clone()),
+            Begin::With(Input::User { text, .. }) | Begin::GoingOn(Some(Input::User { text, .. })) => {
+                Some(text.clone())
+            }
             _ => None,
         };
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);

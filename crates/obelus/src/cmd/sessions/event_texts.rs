@@ -54,7 +54,8 @@ impl<'a> EventTexts<'a> {
         let words = &self.narrator.phrases.story;
         let small = |text: String| Some(format!("  {DIM}{text}{DIM:#}"));
         match event {
-            EventBody::UserSaid { text } => Some(speech(words.you, text)),
+            EventBody::UserSaid { text, by: None } => Some(speech(words.you, text)),
+            EventBody::UserSaid { text, by: Some(by) } => Some(speech(&by_in_words(by, self.narrator.phrases), text)),
             EventBody::AgentSaid { text } => Some(speech(&self.agent, text)),
             EventBody::CallBegan { id, call, .. } => {
                 self.calls.insert(id.clone(), Arc::clone(call));

@@ -12,7 +12,7 @@ use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, 
 use serde_json::{Value, json};
 
 use super::super::chat::why_lines;
-use super::super::host::{store_folder, viewer};
+use super::super::host::{open_store, read_store, viewer};
 use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::event_texts::EventTexts;
@@ -24,10 +24,9 @@ use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
 /// Opens a store for reading; none if there is no store yet. An older one is migrated.
 pub(super) fn open(at: &StoreArgs) -> Result<Option<SqliteStore>> {
-    let folder = store_folder(at)?;
-    match SqliteStore::open_read_only(&folder) {
+    match read_store(at).map_err(anyhow::Error::downcast) {
         Ok(store) => Ok(Some(store)),
-        Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(Ok(StoreError::Folder(folder, error))) if error.kind() == std::io::ErrorKind::NotFound => {
             // The default store is created by the first session; one that was named may be a typing error.
             if at.store.is_some() {
                 let name = visible(&folder.display().to_string());
@@ -35,12 +34,13 @@ pub(super) fn open(at: &StoreArgs) -> Result<Option<SqliteStore>> {
             }
             Ok(None)
         }
-        Err(StoreError::Older { found, .. }) => match SqliteStore::open(&folder) {
+        Err(Ok(StoreError::Older { found, .. })) => match open_store(at) {
             // It is just being created.
-            Err(StoreError::Held { .. }) if found == 0 => Ok(None),
+            Err(error) if found == 0 && matches!(error.downcast_ref(), Some(StoreError::Held { .. })) => Ok(None),
             opened => Ok(Some(opened?)),
         },
-        Err(error) => Err(error.into()),
+        Err(Ok(error)) => Err(error.into()),
+        Err(Err(error)) => Err(error),
     }
 }
 

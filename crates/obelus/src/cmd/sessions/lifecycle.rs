@@ -8,7 +8,7 @@ use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::Value;
 
 use super::super::holder::send_to_holder;
-use super::super::host::{store_folder, viewer};
+use super::super::host::{open_store, viewer};
 use super::super::people::with_store;
 use super::super::run::{Begin, SessionRun, ShowOptions, on, play};
 use super::{interrupted, opened};
@@ -46,10 +46,9 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
 
 /// Opens the store; if another process holds it, that one gets the input, and none is returned.
 pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: bool) -> Result<Option<SqliteStore>> {
-    let folder = store_folder(at)?;
-    match SqliteStore::open(&folder) {
+    match open_store(at).map_err(anyhow::Error::downcast) {
         Ok(store) => Ok(Some(store)),
-        Err(StoreError::Held { holder, .. }) => {
+        Err(Ok(StoreError::Held { folder, holder })) => {
             let phrases = super::phrases_for(at, id);
             let held = || fill(phrases.answering.held_by, &[&holder.to_string()]);
             // Programs get one document: that it was taken.
@@ -62,13 +61,14 @@ pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: boo
                 .with_context(held)?;
             Ok(None)
         }
-        Err(error) => Err(error.into()),
+        Err(Ok(error)) => Err(error.into()),
+        Err(Err(error)) => Err(error),
     }
 }
 
 /// Removes sessions that have been done for `days` days. Waiting, running and paused sessions stay.
 pub(super) fn prune(at: &StoreArgs, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
-    let store = SqliteStore::open(&store_folder(at)?)?;
+    let store = open_store(at)?;
     let limit =
         Time(system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX)));
     let words = words_of(None);
