@@ -135,11 +135,11 @@ impl Activity for Http {
     }
 }
 
-/// Whether the request may have been carried out without an answer: the connection broke, a gateway gave up, or the
-/// answer leads to another page.
+/// Whether the request may have been carried out all the same: the connection broke, the server or a gateway failed on
+/// the way, or the answer leads to another page.
 fn is_lost(error: &CallError) -> bool {
-    let codes = ["lost_answer", "http_502", "http_504", "redirected", "http_301", "http_302", "http_303"];
-    codes.contains(&error.code.as_str())
+    let codes = ["lost_answer", "redirected", "http_301", "http_302", "http_303"];
+    codes.contains(&error.code.as_str()) || error.code.starts_with("http_5")
 }
 
 impl Endpoint {
