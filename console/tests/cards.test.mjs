@@ -47,6 +47,16 @@ test('a field of the form is edited, and what was typed is what is sent', async 
   assert.equal(nodes[0].params.form.fields['E-mail'], 'office@example.test');
 });
 
+test('an edited question and its step say that they were edited, and by whom', async () => {
+  for (const [lang, decided, step] of [['en', 'Approved with changes', /edited by .+ in API/], ['ru', 'Разрешено с изменениями', /изменено \(.+API\)/]]) {
+    const other = await world.page({ lang });
+    await world.open(other, 's', 'form', 'chat');
+    await other.getByText(decided, { exact: true }).waitFor();
+    await other.locator('.steps').getByText(step).waitFor();
+    await other.context().close();
+  }
+});
+
 test('a form that is denied is not sent', async () => {
   await asked('signup', 'no-form', 'Sign Nadia up for the newsletter');
   await question().getByRole('button', { name: 'Deny' }).click();

@@ -1186,6 +1186,8 @@ export interface components {
              * @description The number of the standing consent because of which it runs without a question.
              */
             consent?: number | null;
+            /** @description Who approved it with other values than the agent's, and from where. */
+            edited_by?: string | null;
             line?: components["schemas"]["StepLine"] | null;
             /** @enum {string} */
             event: "call_began";
@@ -2153,6 +2155,8 @@ export interface components {
             outcome?: string | null;
             /** @description The standing consent because of which it ran, in words. */
             consent?: string | null;
+            /** @description Who approved it with other values than the agent's, in words. */
+            edited?: string | null;
             /** @description Whether it matters only if it does not succeed. */
             is_quiet: boolean;
         };

@@ -13,7 +13,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    CallReport, Decision, Input, Mode, Outcome, Question, QuestionStatus, RepeatReason, Reply, Session, Task, Used,
+    About, CallReport, Decision, Input, Mode, Outcome, Question, QuestionStatus, RepeatReason, Reply, Session, Task,
+    Used,
 };
 use obelus_kernel::{Time, Tool};
 use serde::{Serialize, Serializer};
@@ -132,6 +133,9 @@ pub enum EventBody {
         /// The number of the standing consent by which it runs without a question.
         #[serde(skip_serializing_if = "Option::is_none")]
         consent: Option<u64>,
+        /// Who approved it with other values than the agent's, and from where.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        edited_by: Option<String>,
     },
     /// A call has ended.
     CallEnded {
@@ -295,7 +299,7 @@ impl EventBody {
             let expired = session.questions().into_iter().filter(has_expired);
             all.extend(expired.map(|question| Self::QuestionExpired { question: question.id }));
         }
-        all.extend(tasks.iter().filter_map(|task| Self::of_task(session, task)));
+        all.extend(tasks.iter().filter_map(|task| Self::of_task(session, input, task)));
         // They come last, so that the numbers of other events are those of earlier versions.
         all.extend(delegates::moved(session, input, tasks));
         all
@@ -321,7 +325,7 @@ impl EventBody {
         })
     }
 
-    fn of_task(session: &Session, task: &Task) -> Option<Self> {
+    fn of_task(session: &Session, input: &Input, task: &Task) -> Option<Self> {
         let question = |id| session.question(id).map(Box::new);
         Some(match task {
             Task::Call(start) => Self::CallBegan {
@@ -329,6 +333,7 @@ impl EventBody {
                 call: Arc::clone(&start.call),
                 attempt: start.attempt,
                 consent: start.consent,
+                edited_by: edited_by(session, input, &start.call),
             },
             Task::AskModel { id } => Self::ModelAsked { request: id.clone() },
             Task::Say(text) => Self::AgentSaid { text: text.clone() },
@@ -357,6 +362,13 @@ impl EventBody {
                 | Self::Stopped
         )
     }
+}
+
+/// Who edited a call that starts, if this input is the edit.
+fn edited_by(session: &Session, input: &Input, call: &Value) -> Option<String> {
+    let Input::Decide { question, decision: Decision::Edit { .. }, by, .. } = input else { return None };
+    let question = session.question(question).filter(|question| question.about == About::Call)?;
+    question.calls.iter().any(|asked| *asked.call == *call).then(|| by.clone())
 }
 
 fn as_shown<S: Serializer>(question: &Question, serializer: S) -> Result<S::Ok, S::Error> {

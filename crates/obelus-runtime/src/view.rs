@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `question`, `details` | a question as data: records, fields before and after, marks, reasons; details |
 //! | `lines` | the same as lines of text |
+//! | `local_time` | times in the time zone of the agent |
 //! | `elicitation` | a service's question, in the reader's language |
 //! | `form` | the fields of a call, for editing one by one |
 //! | `steps` | a step and its outcome |
@@ -19,6 +20,7 @@ mod details;
 mod elicitation;
 mod form;
 mod lines;
+mod local_time;
 mod pages;
 mod question;
 mod readers;

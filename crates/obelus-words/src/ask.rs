@@ -38,7 +38,7 @@ phrases! {
             "Параметры — это объект JSON: {\"имя\": значение}.",
             "Parameters are a JSON object: {\"name\": value}.";
         no_edit:
-            "Несколько шагов сразу изменить нельзя; выберите часть (p) или откажитесь (n).",
+            "Несколько шагов сразу изменить нельзя; выберите часть (p) или отклоните (n).",
             "Several steps cannot be edited as one; choose some of them (p) or decline (n).";
         nothing_edited: "Ничего не изменено; вопрос остаётся.", "Nothing was changed; the question stays.";
         answer: "Ответ", "Answer";
@@ -55,7 +55,7 @@ phrases! {
         approved: "Вы разрешили.", "You approved it.";
         approved_some: "Вы разрешили: {}.", "You approved {}.";
         edited: "Вы изменили и разрешили.", "You edited and approved it.";
-        denied: "Вы отказали: {}", "You denied it: {}";
+        denied: "Вы отклонили: {}", "You denied it: {}";
         answered: "Ответ принят.", "Your answer is accepted.";
         happened: "Записано: это произошло.", "Noted: it happened.";
         did_not: "Записано: этого не было, выполняю.", "Noted: it did not happen, doing it now.";

@@ -71,7 +71,7 @@ phrases! {
         approve: "/approve НОМЕР|разрешить", "/approve ID|approve a question";
         consents: "/consents|что разрешено без вопроса", "/consents|what runs without asking";
         revoke: "/revoke НОМЕР|отозвать такое согласие", "/revoke ID|take such a consent back";
-        deny: "/deny НОМЕР ПРИЧИНА|отказать", "/deny ID REASON|deny a question";
+        deny: "/deny НОМЕР ПРИЧИНА|отклонить", "/deny ID REASON|deny a question";
         mode: "/mode shadow|canary|full|как далеко агент может идти", "/mode shadow|canary|full|change the agent's mode";
         why: "/why †путь|откуда взялось значение", "/why †path|where a value comes from";
         image:

@@ -116,6 +116,7 @@ phrases! {
         how_call:
             "ответить: obelus approve {} · obelus deny {} --reason ПРИЧИНА",
             "to answer: obelus approve {} · obelus deny {} --reason REASON";
+        or_edit: " · obelus answer {} edit --params JSON", " · obelus answer {} edit --params JSON";
         how_input: "ответить: obelus answer {} value ОТВЕТ", "to answer: obelus answer {} value ANSWER";
         how_doubt:
             "ответить: obelus answer {} happened [--result JSON] · obelus answer {} did-not",

@@ -42,6 +42,7 @@ phrases! {
             "не выполнено: не указан результат шага, который для этого нужен",
             "not run: the result of the step that it needs was not given";
         planned: "в плане", "planned";
+        edited_by: "изменено ({})", "edited by {}";
         wrong_call: "вызов составлен неверно", "the call is not made right";
         no_tool: "такого действия у агента нет", "the agent cannot do that";
         no_activity:

@@ -13,6 +13,8 @@ export interface Step {
   comment?: string;
   status: string;
   outcome?: string;
+  /** Who approved it with other values than the agent's. */
+  edited?: string;
 }
 
 export type NoteKind = 'paused' | 'resumed' | 'stopped' | 'mode' | 'rules' | 'state' | 'limit' | 'degraded' | 'failed' | 'happened' | 'revoked';
@@ -32,6 +34,7 @@ interface Line {
   comment?: string | null;
   status: string;
   outcome?: string | null;
+  edited?: string | null;
   is_quiet?: boolean;
 }
 
@@ -299,6 +302,7 @@ function stepOf(line: Line): Omit<Step, 'id'> {
     status: line.status,
     ...(line.comment ? { comment: line.comment } : {}),
     ...(line.outcome ? { outcome: line.outcome } : {}),
+    ...(line.edited ? { edited: line.edited } : {}),
   };
 }
 

@@ -25,7 +25,7 @@ export const words = table({
   keyNext: ['следующий вопрос', 'next question'],
   keyPrevious: ['предыдущий вопрос', 'previous question'],
   keyApprove: ['разрешить', 'approve'],
-  keyDeny: ['отказать (спросит причину)', 'deny (asks for the reason)'],
+  keyDeny: ['отклонить (спросит причину)', 'deny (asks for the reason)'],
   keyEdit: ['изменить', 'edit'],
   keyOpen: ['открыть разговор', 'open the conversation'],
   keyHelp: ['эта подсказка', 'this help'],

@@ -56,6 +56,9 @@ pub(crate) enum EventShape {
         /// The number of the standing consent because of which it runs without a question.
         #[serde(skip_serializing_if = "Option::is_none")]
         consent: Option<u64>,
+        /// Who approved it with other values than the agent's, and from where.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        edited_by: Option<String>,
         /// The step in words, if a language is requested.
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<StepLineShape>,
@@ -148,6 +151,9 @@ pub(crate) struct StepLineShape {
     /// The standing consent because of which it ran, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     consent: Option<String>,
+    /// Who approved it with other values than the agent's, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited: Option<String>,
     /// Whether it matters only if it does not succeed.
     is_quiet: bool,
 }

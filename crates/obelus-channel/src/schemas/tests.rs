@@ -60,7 +60,7 @@ fn all(session: &Session, question: &Question) -> Vec<EventBody> {
         EventBody::Writing { text: text.clone() },
         EventBody::ModelAsked { request: "1".parse().unwrap() },
         EventBody::Used { request: "1".parse().unwrap(), used: Used { input: 1, output: 2, cost: Some(0.5.into()) } },
-        EventBody::CallBegan { id, call, attempt: 1, consent: None },
+        EventBody::CallBegan { id, call, attempt: 1, consent: None, edited_by: Some(by.clone()) },
         EventBody::CallEnded { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!(1)) },
         EventBody::Delegated { id: "0.0".parse().unwrap(), report: step.report.clone(), tools: Vec::new() },
         EventBody::QuestionAsked { question: asked() },
@@ -92,6 +92,7 @@ fn events_match_their_schema() {
     }
     let titles = Titles::of(session.context(), "en");
     let line = StepLine::began(&question.calls[0].call, Some(1), &titles, Language::English);
+    let line = line.edited_by("anna", Language::English);
     let told =
         json!({"number": "1-1", "at": 0, "event": "call_began", "id": "0.0", "call": {}, "attempt": 1, "line": line});
     fits::<SessionEventShape>(&told);

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Service;
 use crate::ChannelError;
+use crate::who::who;
 
 /// Adds texts to the events of a session, in order.
 pub(crate) struct StepWords {
@@ -31,9 +32,13 @@ impl StepWords {
     /// The line of a call that begins or ends; none for other events, or if its beginning was not seen.
     pub(crate) fn line(&mut self, event: &SessionEvent) -> Option<StepLine> {
         match &event.body {
-            EventBody::CallBegan { id, call, consent, .. } => {
+            EventBody::CallBegan { id, call, consent, edited_by, .. } => {
                 self.calls.insert(id.clone(), Arc::clone(call));
-                Some(StepLine::began(call, *consent, &self.titles, self.language))
+                let line = StepLine::began(call, *consent, &self.titles, self.language);
+                Some(match edited_by {
+                    Some(by) => line.edited_by(&who(by, self.language), self.language),
+                    None => line,
+                })
             }
             EventBody::CallEnded { id, outcome } => {
                 let call = self.calls.remove(id)?;

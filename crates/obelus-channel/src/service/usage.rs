@@ -116,6 +116,7 @@ mod tests {
             call: Arc::new(json!({"_tool": tool})),
             attempt: 1,
             consent: None,
+            edited_by: None,
         };
         let asked = |request: &str| EventBody::ModelAsked { request: request.parse().unwrap() };
         let bodies = [

@@ -121,7 +121,8 @@ fn in_doubt() -> (Session, Question) {
 /// A question about a call that was approved and done an hour before.
 fn repeated() -> (Session, Question) {
     let call = json!({"_tool": "crm.deal.update", "id": 7, "fields": {"OPPORTUNITY": 100_000}});
-    let mut session = solved(json!([]), &json!([call]), Settings::default());
+    let settings = Settings { time_zone: Some("Europe/Moscow".to_owned()), ..Settings::default() };
+    let mut session = solved(json!([]), &json!([call]), settings);
     let question = session.questions().remove(0).id;
     let (decision, by) = (Decision::Approve { only: None }, "a person".to_owned());
     session.handle(Time(1_000), Input::Decide { question, decision, by, digest: None }).expect("an approval");

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::elicitation::elicitation_in_words;
+use super::local_time::local_time;
 use super::pages::PageNotes;
 use super::readers::{readers_of_result, step_of_delegate};
 use super::titles::Titles;
@@ -215,9 +216,10 @@ impl QuestionView {
         let phrase = self.language.words().questions.done_before;
         let open = self.calls.iter_mut().filter(|call| call.is_open && question.is_open());
         let done = session.done_before(question);
+        let zone = session.settings().time_zone.as_deref();
         for call in open {
             let at = done.get(call.index).copied().flatten();
-            call.done_before = at.map(|at| fill(phrase, &[&at.to_string()]));
+            call.done_before = at.map(|at| fill(phrase, &[&local_time(at, zone)]));
         }
     }
 

@@ -37,6 +37,9 @@ pub struct StepLine {
     /// The standing consent by which it ran without a question, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consent: Option<String>,
+    /// Who approved it with other values than the agent's, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edited: Option<String>,
     /// Whether it is shown only if it fails.
     pub is_quiet: bool,
 }
@@ -158,8 +161,15 @@ impl StepLine {
             status: CallStatus::Running,
             outcome: None,
             consent: None,
+            edited: None,
             is_quiet: titles.is_quiet(tool),
         }
+    }
+
+    /// The same step, with the person who edited it.
+    #[must_use]
+    pub fn edited_by(self, who: &str, language: Language) -> Self {
+        Self { edited: Some(fill(language.words().steps.edited_by, &[who])), ..self }
     }
 
     /// Its sign.
@@ -208,6 +218,9 @@ impl StepLine {
         }
         if let Some(consent) = &self.consent {
             line = line.with(Tone::Faint, format!(" · {consent}"));
+        }
+        if let Some(edited) = &self.edited {
+            line = line.with(Tone::Faint, " · ").shown(Tone::Faint, edited);
         }
         line
     }

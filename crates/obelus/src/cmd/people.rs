@@ -54,15 +54,16 @@ impl Narrator {
     }
 
     /// The commands that answer a question of a stored session.
-    pub(crate) fn how_to_answer(&self, about: About, id: &str, store: Option<&Path>) -> String {
+    pub(crate) fn how_to_answer(&self, view: &QuestionView, id: &str, store: Option<&Path>) -> String {
         let answering = &self.phrases.answering;
-        let phrase = match about {
+        let phrase = match view.about {
             About::Input => answering.how_input,
             About::InDoubt => answering.how_doubt,
             About::Call | About::Plan => answering.how_call,
         };
+        let or_edit = if view.answers.contains(&"edit") { answering.or_edit } else { "" };
         let id = with_store(id, store);
-        format!("  {DIM}{}{DIM:#}", fill(phrase, &[&id, &id]))
+        format!("  {DIM}{}{DIM:#}", fill(&format!("{phrase}{or_edit}"), &[&id, &id, &id]))
     }
 }
 
@@ -143,9 +144,13 @@ impl RunningCalls {
     pub(crate) fn line(&mut self, event: &EventBody, narrator: &Narrator) -> Option<String> {
         let language = narrator.phrases.language;
         match event {
-            EventBody::CallBegan { id, call, consent, .. } => {
+            EventBody::CallBegan { id, call, consent, edited_by, .. } => {
                 self.calls.insert(id.clone(), Arc::clone(call));
                 let step = StepLine::began(call, *consent, self.delegates.of(&id.callers(), narrator), language);
+                let step = match edited_by {
+                    Some(by) => step.edited_by(&by_in_words(by, narrator.phrases), language),
+                    None => step,
+                };
                 (!step.is_quiet).then(|| DelegateTitles::line(id, &step))
             }
             EventBody::CallEnded { id, outcome } => {

@@ -202,9 +202,10 @@ fn exit_of_output(turn: &Value) -> Exit {
 fn print_step(event: &Value) {
     let Ok(step) = serde_json::from_value::<StepLine>(event["line"].clone()) else { return };
     let seen = |words: Option<String>| words.map(|words| visible(&words));
-    let StepLine { headline, comment, outcome, consent, .. } = step;
-    let (headline, comment, outcome, consent) = (visible(&headline), seen(comment), seen(outcome), seen(consent));
-    let step = StepLine { headline, comment, outcome, consent, ..step };
+    let StepLine { headline, comment, outcome, consent, edited, status, is_quiet } = step;
+    let (headline, comment, outcome) = (visible(&headline), seen(comment), seen(outcome));
+    let (consent, edited) = (seen(consent), seen(edited));
+    let step = StepLine { headline, comment, outcome, consent, edited, status, is_quiet };
     match step.status {
         CallStatus::Running if step.is_quiet => {}
         CallStatus::Running => output::note(&styled(step.line()).styled()),

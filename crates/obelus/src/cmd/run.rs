@@ -6,8 +6,10 @@
 //! |---|---|
 //! | `play` | running a session until it rests, with or without people at the terminal |
 //! | `show` | progress and result |
+//! | `last_words` | the text on which a turn rests |
 //! | `outcome` | the outcome of each call |
 
+mod last_words;
 mod outcome;
 mod play;
 mod show;

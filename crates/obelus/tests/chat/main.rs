@@ -395,6 +395,19 @@ fn an_elicitation_is_shown_to_the_person_and_the_answer_reaches_the_call() {
 }
 
 #[test]
+fn a_step_that_was_edited_elsewhere_says_by_whom() {
+    let harness = Harness::new("edited-elsewhere", "en");
+    let person = Person::at(&harness, &["--session", "s"]);
+    person.prompted(1).types("amount 500").types(ENTER).sees("Esc later");
+    let told = harness.obelus(&["answer", "s:q1", "edit", "--params", r#"{"sum": 7}"#]);
+    assert!(told.contains("edited by a person at the command line"), "{told}");
+    person.sees("1 ✓ Change a deal").sees("edited by a person at the").sees("command line").prompted(2);
+    assert_eq!(harness.changed(), "\"sum\":7\n");
+    person.types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
 fn a_session_continues_when_an_elicitation_is_answered_elsewhere() {
     let Some(harness) = Harness::with_notes("notes-elsewhere", "ru") else { return };
     let person = Person::with(&harness, &["--session", "s"], &[("NOTES_FILE", "notes.json")]);

@@ -7,6 +7,7 @@ mod imported;
 mod only;
 mod paused;
 mod rules;
+mod waiting;
 
 use std::fs;
 use std::path::{Path, PathBuf};

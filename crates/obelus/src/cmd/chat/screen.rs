@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Mode, Outcome, RepeatReason, Reply, TurnEnd};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::steps::{StepContext, TurnSteps};
 use super::text::{PLAIN, StyledLine, paragraphs};
-use crate::cmd::people::file_news;
+use crate::cmd::people::{by_in_words, file_news};
 use crate::language::{Words, fill};
 use crate::local_time::local_time;
 use crate::output::{DIM, RED, YELLOW};
@@ -157,6 +158,12 @@ impl Screen {
                     self.writing.drain(..cut);
                 }
                 self.draw();
+            }
+            // A person at this terminal knows it.
+            EventBody::CallBegan { id, edited_by: Some(by), .. } if SentBy::of(by) != SentBy::Terminal => {
+                if let Some(place) = id.place() {
+                    self.steps.edited(place, by_in_words(by, self.phrases));
+                }
             }
             EventBody::CallEnded { id, outcome: Outcome::Value(value) } => {
                 if let Some(place) = id.place() {

@@ -12,7 +12,7 @@ use obelus_runtime::sessions::StepView;
 
 use super::question::{style, styled};
 use super::text::{PLAIN, StyledLine};
-use crate::language::{Words, fill};
+use crate::language::{Language, Words, fill};
 use crate::output::DIM;
 use asked::AskedSteps;
 
@@ -27,6 +27,8 @@ pub(crate) struct TurnSteps {
     shown: BTreeMap<StepPlace, StepState>,
     /// The results of calls, as text.
     results: BTreeMap<StepPlace, String>,
+    /// Who edited calls, as text.
+    edited: BTreeMap<StepPlace, String>,
     /// The names of running steps that get no line when they succeed.
     quiet: BTreeMap<StepPlace, String>,
     /// The number of the next step.
@@ -63,6 +65,7 @@ impl TurnSteps {
             (step.is_old, step.written) = (true, Some(step.status));
         }
         self.results.clear();
+        self.edited.clear();
         self.quiet.clear();
         self.asked.begin();
         self.next = 0;
@@ -104,6 +107,11 @@ impl TurnSteps {
     /// Sets the result of a call.
     pub(crate) fn brought(&mut self, place: StepPlace, words: String) {
         self.results.insert(place, words);
+    }
+
+    /// Sets who edited a call.
+    pub(crate) fn edited(&mut self, place: StepPlace, who: String) {
+        self.edited.insert(place, who);
     }
 
     /// The tool of a call.
@@ -167,7 +175,7 @@ impl TurnSteps {
 
     fn lines(&self, row: &StepRow<'_>, context: &StepContext<'_>, spinner: Option<&str>) -> Vec<StyledLine> {
         let (_, step) = row.of[0];
-        let shown = self.with_result(row.first, step);
+        let shown = self.shown_line(row.first, step, context.phrases.language);
         if row.of.len() > 1 {
             return self.over_instances(row, context, spinner);
         }
@@ -196,16 +204,19 @@ impl TurnSteps {
         }];
         let is_amiss = |status| matches!(status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied);
         for (place, step) in row.of.iter().filter(|(_, step)| is_amiss(step.status)) {
-            let mut shown = self.with_result(*place, step);
+            let mut shown = self.shown_line(*place, step, context.phrases.language);
             shown.headline = shown.comment.take().or_else(|| step.instance.clone()).unwrap_or_default();
             lines.push(StyledLine::of(PLAIN, "     ").joined(styled(shown.line())).hanging(7));
         }
         lines
     }
 
-    /// A step with its result as text, if there is one.
-    fn with_result(&self, place: StepPlace, step: &StepState) -> StepLine {
+    /// A step with its result as text, if there is one, and who edited it.
+    fn shown_line(&self, place: StepPlace, step: &StepState, language: Language) -> StepLine {
         let mut line = step.line.clone();
+        if let Some(who) = self.edited.get(&place) {
+            line = line.edited_by(who, language);
+        }
         if let Some(result) = self.results.get(&place).filter(|_| step.status == CallStatus::Done) {
             line.outcome = Some(result.clone());
         }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Reply, Session, TurnEnd};
 use obelus_runtime::people::refused_in_words;
-use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
+use obelus_runtime::{EventBody, Host, SessionEvent, SessionHandle, Subscription};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -14,6 +14,7 @@ use super::super::chat::{ChatWork, attend};
 use super::super::holder::GuestServer;
 use super::super::people::{Narrator, RunningCalls, by_in_words, with_store};
 use super::ShowOptions;
+use super::last_words::LastWords;
 use crate::command_error::Declined;
 use crate::language::{fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
@@ -95,9 +96,9 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: ShowOptions) ->
             return Err(error);
         }
     };
-    let (name, as_shown) = (session, shown.clone());
+    let (name, as_shown, last_words) = (session, shown.clone(), watch.words.into_reply());
     let exit = handle.inspect(move |session| {
-        as_shown.end(session, &reply, name.as_deref());
+        as_shown.end(session, &reply, last_words, name.as_deref());
         as_shown.exit(session, &reply, answered.as_ref())
     });
     let exit = exit.await?;
@@ -146,6 +147,10 @@ async fn attended(watch: &mut Watch, work: Vec<ChatWork>) -> Result<Option<(Repl
     let handle = watch.handle.clone();
     let phrases = watch.narrator.phrases;
     let is_interrupted = attend(&handle, watch.session.clone(), watch.shown.store.clone(), phrases, work).await?;
+    // The conversation has shown these events.
+    while let Some(event) = watch.events.try_next() {
+        watch.words.take(&event);
+    }
     if !is_interrupted && is_paused(&handle).await? {
         return Ok(None);
     }
@@ -221,6 +226,7 @@ struct Watch {
     session: Option<String>,
     /// The question that the command answers. Opening the session may ask it first.
     decides: Option<QuestionId>,
+    words: LastWords,
     interrupt: Signal,
     terminate: Signal,
     times: u32,
@@ -247,6 +253,7 @@ impl Watch {
             shown,
             session,
             decides,
+            words: LastWords::default(),
             interrupt,
             terminate,
             times: 0,
@@ -259,14 +266,18 @@ impl Watch {
         let done = loop {
             tokio::select! {
                 biased;
-                Some(event) = self.events.next() => self.show(&event.body),
+                Some(event) = self.events.next() => self.show(&event),
                 done = &mut work => break done,
                 _ = self.interrupt.recv() => self.stop(),
                 _ = self.terminate.recv() => self.stop(),
             }
         };
         while let Some(event) = self.events.try_next() {
-            self.show(&event.body);
+            self.show(&event);
+        }
+        // The events of an input arrive together: nothing follows this message.
+        if let Some(text) = self.words.take_latest() {
+            self.show_body(&EventBody::AgentSaid { text });
         }
         done
     }
@@ -289,12 +300,18 @@ impl Watch {
         Err(Declined { code: refused.code.to_owned(), words, language }.into())
     }
 
-    fn show(&mut self, event: &EventBody) {
-        if let EventBody::QuestionAsked { question } = event
-            && self.decides.as_ref() == Some(&question.id)
-        {
-            return;
+    fn show(&mut self, event: &SessionEvent) {
+        if let Some(text) = self.words.take(event) {
+            self.show_body(&EventBody::AgentSaid { text });
         }
+        match &event.body {
+            EventBody::AgentSaid { .. } => {}
+            EventBody::QuestionAsked { question } if self.decides.as_ref() == Some(&question.id) => {}
+            body => self.show_body(body),
+        }
+    }
+
+    fn show_body(&mut self, event: &EventBody) {
         self.shown.event(event, &self.narrator, &mut self.begun, self.session.as_deref());
     }
 

@@ -49,9 +49,15 @@ impl ShowOptions {
         }
     }
 
-    /// Shows the result. A stored session can be answered by other commands.
-    pub(super) fn end(&self, session: &Session, reply: &Reply, kept_as: Option<&str>) {
-        if self.as_json { output::json(&document(session, reply)) } else { report(session, reply, self, kept_as) }
+    /// Shows the result, or the text on which the turn rests. A stored session can be answered by other commands.
+    pub(super) fn end(&self, session: &Session, reply: &Reply, last_words: Option<String>, kept_as: Option<&str>) {
+        match (self.as_json, last_words) {
+            (true, _) => output::json(&document(session, reply)),
+            (false, Some(words)) if reply.output.is_null() => {
+                report(session, &Reply { output: words.into(), ..reply.clone() }, self, kept_as);
+            }
+            (false, _) => report(session, reply, self, kept_as),
+        }
     }
 
     /// The exit code. `approved` is the question whose calls the command let run.
@@ -168,10 +174,11 @@ fn report(session: &Session, reply: &Reply, shown: &ShowOptions, kept_as: Option
     let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
     if !open.is_empty() && !is_seen {
         for question in &open {
-            output::note(&narrator.question(&QuestionView::of(session, question, language), false));
+            let view = QuestionView::of(session, question, language);
+            output::note(&narrator.question(&view, false));
             if let Some(name) = kept_as {
                 let id = InboxId::new(name, &question.id).to_string();
-                output::note(&narrator.how_to_answer(question.about, &id, shown.store.as_deref()));
+                output::note(&narrator.how_to_answer(&view, &id, shown.store.as_deref()));
             }
         }
         let words = &narrator.phrases.running;

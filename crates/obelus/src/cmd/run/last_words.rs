@@ -1,0 +1,42 @@
+//! The text on which a turn rests. While an earlier question is open, the agent's answer is not the result of the turn
+//! but a message; it is printed as the answer all the same.
+
+use obelus_kernel::session::TurnEnd;
+use obelus_runtime::{EventBody, SessionEvent};
+
+/// The latest message of the agent, until it is known whether the turn rests on it.
+#[derive(Default)]
+pub(super) struct LastWords {
+    latest: Option<String>,
+    /// The message on which the turn rests, waiting for a person.
+    reply: Option<String>,
+}
+
+impl LastWords {
+    /// Takes the next event. Returns an earlier message, if the turn does not rest on it.
+    pub(super) fn take(&mut self, event: &SessionEvent) -> Option<String> {
+        match &event.body {
+            _ if event.is_transient => None,
+            EventBody::AgentSaid { text } => {
+                let before = self.reply.take().or(self.latest.take());
+                self.latest = Some(text.clone());
+                before
+            }
+            EventBody::Rested { reply } if reply.ends == TurnEnd::Waiting => {
+                std::mem::replace(&mut self.reply, self.latest.take())
+            }
+            EventBody::Rested { .. } => self.reply.take().or(self.latest.take()),
+            _ => self.latest.take(),
+        }
+    }
+
+    /// The latest message, if nothing has followed it.
+    pub(super) fn take_latest(&mut self) -> Option<String> {
+        self.latest.take()
+    }
+
+    /// The message on which the turn rests.
+    pub(super) fn into_reply(self) -> Option<String> {
+        self.reply
+    }
+}
