@@ -180,7 +180,7 @@ pub(crate) fn noted(envelope: &Envelope, seq: u64) -> Result<TakenInput, serde_j
 
 /// The sum of an input, to compare it with another.
 pub(crate) fn sum_of_input(input: &Input) -> Result<Checksum, serde_json::Error> {
-    Ok(Checksum::of(&serde_json::to_string(input)?))
+    Ok(Checksum::of(&serde_json::to_string(&InputId::compared(input))?))
 }
 
 #[cfg(test)]

@@ -226,8 +226,15 @@ fn past_of(
             return Err(format!("session `{id}`, record {}: {}", cut.seq, cut.problem));
         }
         let mut session = session_factory()?;
-        replay(&mut session, &id, journaled, |_, _, _| {}).map_err(|error| error.to_string())?;
-        Ok(session.past())
+        match replay(&mut session, &id, journaled, |_, _, _| {}) {
+            Ok(_) => Ok(session.past()),
+            // The session can be restored, so `sessions back` has nothing to go back from.
+            Err(RestoreError::Differs { seq, since, what, .. }) => Err(format!(
+                "replaying record {seq} (written {since}) gives another result than when it was written: {what}. Go on \
+                 with the version that wrote it, or begin a new session"
+            )),
+            Err(error) => Err(error.to_string()),
+        }
     })
 }
 

@@ -37,7 +37,7 @@ pub struct SessionSpec {
     /// The schema of its result.
     pub schema: Option<Value>,
     /// Its settings. The names of activities are determined when it is connected, and not stored.
-    #[serde(serialize_with = "without_activities")]
+    #[serde(serialize_with = "without_activities", deserialize_with = "Settings::from_journal")]
     pub settings: Settings,
     /// Its graph of steps, if it has one.
     pub steps: Option<Arc<Steps>>,

@@ -96,6 +96,7 @@ impl Activity for Http {
             };
             match result.and_then(|value| messages::outcome_of(value).map_err(CallError::after_success)) {
                 Err(error) if is_lost(&error) && !work.tool.idempotent => Outcome::Lost { message: error.message },
+                Err(error) if error.code.starts_with("http_5") => Outcome::Error(error.perhaps_after_effect()),
                 result => result.unwrap_or_else(Outcome::Error),
             }
         })
@@ -135,11 +136,11 @@ impl Activity for Http {
     }
 }
 
-/// Whether the request may have been carried out all the same: the connection broke, the server or a gateway failed on
-/// the way, or the answer leads to another page.
+/// Whether the request may have been carried out without an answer: the connection broke, a gateway gave up, or the
+/// answer leads to another page.
 fn is_lost(error: &CallError) -> bool {
-    let codes = ["lost_answer", "redirected", "http_301", "http_302", "http_303"];
-    codes.contains(&error.code.as_str()) || error.code.starts_with("http_5")
+    let codes = ["lost_answer", "http_502", "http_504", "redirected", "http_301", "http_302", "http_303"];
+    codes.contains(&error.code.as_str())
 }
 
 impl Endpoint {

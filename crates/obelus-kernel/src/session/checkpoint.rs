@@ -49,7 +49,7 @@ struct Checkpoint<'a> {
     attached: Cow<'a, [Picture]>,
     paused: Cow<'a, Option<String>>,
     /// The latest settings of the agent's file, if they differ from the session's initial ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "Settings::from_journal")]
     rules: Option<Cow<'a, Settings>>,
     #[serde(default)]
     consents: Cow<'a, Consents>,

@@ -139,6 +139,7 @@ pub enum Input {
     /// The agent's file has changed since the session was last opened (POL-9).
     Rules {
         /// The current settings. The mode is changed only if the file's mode has changed.
+        #[serde(deserialize_with = "Settings::from_journal")]
         settings: Box<Settings>,
         /// New and changed tools.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -253,6 +254,9 @@ pub struct CallError {
     /// Whether the activity itself succeeded, and only its result cannot be used. An effect has then happened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub happened: bool,
+    /// Whether the service failed, perhaps after the effect. The same call then needs a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_have_happened: bool,
 }
 
 impl CallError {
@@ -261,13 +265,19 @@ impl CallError {
 
     /// An error with a code and a text.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), limit: None, happened: false }
+        Self { code: code.into(), message: message.into(), limit: None, happened: false, may_have_happened: false }
     }
 
     /// The same for an activity that succeeded, and whose result cannot be used.
     #[must_use]
     pub fn after_success(self) -> Self {
         Self { happened: true, ..self }
+    }
+
+    /// The same for a service that failed, perhaps after the effect.
+    #[must_use]
+    pub fn perhaps_after_effect(self) -> Self {
+        Self { may_have_happened: true, ..self }
     }
 
     /// A turn that ends at a limit.

@@ -17,6 +17,7 @@ use crate::fault::Rule;
 use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
+use crate::policy::Reason;
 use crate::tool::{Effect, Tool};
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
@@ -64,6 +65,9 @@ impl Session {
         self.close_elicitations(at);
         self.scheduler.stop_running(at);
         let call = Arc::clone(self.scheduler.call(at));
+        if matches!(&outcome, Outcome::Error(error) if error.may_have_happened) {
+            self.note_happened(at, Reason::MayHaveHappened);
+        }
         if call.output_path.is_none() {
             if let Outcome::Value(result) = &outcome {
                 self.write_side_writes(at, &call, result, &None);

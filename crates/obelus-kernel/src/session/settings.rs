@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::call::Call;
 use crate::origin::Origins;
@@ -90,9 +90,8 @@ const FORMER: [&str; 10] = [
 ];
 
 /// All settings of an agent's sessions.
-// `remote` names the derived functions, which the traits below call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, remote = "Self")]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The mode.
     pub mode: Mode,
@@ -153,21 +152,6 @@ pub struct Settings {
     pub persistent: bool,
 }
 
-impl Serialize for Settings {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Settings {
-    /// Ignores settings of earlier versions.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = <Map<String, Value> as Deserialize>::deserialize(deserializer)?;
-        fields.retain(|name, _| !FORMER.contains(&name.as_str()));
-        Self::deserialize(Value::Object(fields)).map_err(D::Error::custom)
-    }
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -203,6 +187,15 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Reads settings, perhaps in a box, from a journal. Settings of earlier versions are ignored.
+    pub fn from_journal<'de, D: Deserializer<'de>, S: DeserializeOwned>(deserializer: D) -> Result<S, D::Error> {
+        let mut json = Value::deserialize(deserializer)?;
+        if let Value::Object(fields) = &mut json {
+            fields.retain(|name, _| !FORMER.contains(&name.as_str()));
+        }
+        S::deserialize(json).map_err(D::Error::custom)
+    }
+
     /// Seconds until the reminder of a question: never in the first half of its time.
     pub(super) fn remind_after(&self) -> Option<u64> {
         let before = self.reminder_seconds.min(self.question_seconds / 2);
@@ -268,10 +261,11 @@ mod tests {
     #[test]
     fn settings_of_earlier_versions_are_ignored_and_misspelt_ones_are_not() {
         let earlier = json!({"mode": "full", "guards_payments": false, "orders_rows": true});
-        let read: Settings = serde_json::from_value(earlier).unwrap();
+        assert!(serde_json::from_value::<Settings>(earlier.clone()).is_err(), "a file has none of them");
+        let read: Settings = Settings::from_journal(earlier).unwrap();
         assert_eq!(read, Settings { mode: Mode::Full, ..Settings::default() });
         let written = serde_json::to_value(&read).unwrap();
         assert_eq!(serde_json::from_value::<Settings>(written).unwrap(), read);
-        assert!(serde_json::from_value::<Settings>(json!({"max_cals": 3})).is_err());
+        assert!(Settings::from_journal::<_, Settings>(json!({"max_cals": 3})).is_err());
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::harness::{Harness, call};
 
-/// A session as new ones are, `depth` delegates deep.
+/// A session that is `depth` delegates deep.
 fn at_depth(depth: usize) -> Harness {
     let mut harness = Harness::at_work(json!({}));
     for level in 0..depth {

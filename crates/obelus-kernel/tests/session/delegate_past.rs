@@ -6,10 +6,6 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-fn settings() -> Value {
-    json!({})
-}
-
 fn child(name: &str) -> Value {
     call("child", name, json!({"q": name}))
 }
@@ -20,7 +16,7 @@ fn count(path: &str) -> Value {
 
 /// Two delegates at work, the request of the first before that of the second.
 fn two_delegates() -> Harness {
-    let mut harness = Harness::at_work(settings());
+    let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a"), child("b")]), json!(null));
     harness
 }
@@ -56,7 +52,7 @@ fn what_happened_in_a_delegate_asks_at_the_top_and_below_whichever_way_it_ended(
     };
     for end in [&output as &dyn Fn(&mut Harness), &error, &stop] {
         for depth in 0..=2 {
-            let mut harness = Harness::at_work(settings());
+            let mut harness = Harness::at_work(json!({}));
             harness.solve(json!([child("a")]), json!(null));
             harness.solve(json!([count("n")]), json!(null));
             harness.returns("count", json!("many"));
@@ -73,7 +69,7 @@ fn what_happened_in_a_delegate_asks_at_the_top_and_below_whichever_way_it_ended(
 #[test]
 fn what_happened_at_the_top_or_in_an_inner_delegate_asks_in_the_next_delegate() {
     for depth in [0, 2] {
-        let mut harness = Harness::at_work(settings());
+        let mut harness = Harness::at_work(json!({}));
         for level in 0..depth {
             harness.solve(json!([child(&level.to_string())]), json!(null));
         }
@@ -107,9 +103,8 @@ fn an_effect_in_doubt_in_one_delegate_asks_in_the_other() {
 
 #[test]
 fn a_question_of_a_delegate_says_that_the_doubt_in_another_one_is_settled() {
-    let settings = json!({});
     for answer in [Decision::Happened { result: json!(7) }, Decision::DidNot] {
-        let mut harness = Harness::at_work(settings.clone());
+        let mut harness = Harness::at_work(json!({}));
         harness.solve(json!([child("a"), child("b")]), json!(null));
         harness.solve(json!([count("n")]), json!("over"));
         harness.ends("count", lost());
@@ -172,7 +167,7 @@ fn an_approved_call_that_waits_for_a_place_asks_again_once_its_effect_is_in_doub
 
 #[test]
 fn a_doubt_that_is_settled_leaves_no_question_behind() {
-    let mut harness = Harness::at_work(settings());
+    let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([count("n")]), json!(null));
     harness.ends("count", lost());
     harness.decide("q1", Decision::DidNot).unwrap();
@@ -195,7 +190,7 @@ fn a_doubt_stays_one_while_the_same_effect_is_repeated_with_a_kept_result() {
 
 #[test]
 fn a_kept_result_of_an_edited_call_leaves_the_effect_that_was_proposed_in_question() {
-    let mut harness = Harness::at_work(settings());
+    let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([count("n")]), json!(null));
     harness.returns("count", json!("many"));
     harness.solve(json!([count("n")]), json!(null));
@@ -207,7 +202,7 @@ fn a_kept_result_of_an_edited_call_leaves_the_effect_that_was_proposed_in_questi
 
 #[test]
 fn a_doubt_that_nobody_settled_in_a_delegate_asks_in_the_next() {
-    let mut harness = Harness::at_work(settings());
+    let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!(null));
     harness.solve(json!([count("n")]), json!("over"));
     harness.ends("count", lost());
@@ -224,7 +219,7 @@ fn a_doubt_that_nobody_settled_in_a_delegate_asks_in_the_next() {
 
 #[test]
 fn an_effect_that_a_delegate_left_at_work_asks_in_the_next() {
-    let mut harness = Harness::at_work(settings());
+    let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!(null));
     harness.solve(json!([{"_tool": "make", "q": 1}]), json!("left something running"));
     harness.solve(json!([child("b")]), json!(null));
@@ -290,7 +285,7 @@ fn the_past_of_delegates_is_known_after_a_restart() {
         harness.solve(json!([]), json!("over"));
     }
     let kept = harness.session.checkpoint().expect("a checkpoint");
-    let other = Harness::at_work(settings()).session.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new())));
+    let other = Harness::at_work(json!({})).session.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new())));
     harness.session = other.expect("the same session");
     harness.user("again");
     harness.solve(json!([child("c")]), json!(null));

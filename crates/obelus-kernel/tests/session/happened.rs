@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-fn guarded(settings: Value) -> Harness {
+fn with_integer_state(settings: Value) -> Harness {
     let schema = json!({"type": "object", "properties": {"c": {"type": "integer"}}});
     let mut harness = Harness::on(json!([{"type": "state", "data": {}, "schema": schema}]), settings);
     harness.start();
@@ -31,7 +31,7 @@ fn an_effect_with_an_unusable_result_is_reported_as_happened_and_asks_before_a_r
         ("make", outside(), "outside of"),
         ("make", unreadable(), "stdout is not JSON"),
     ] {
-        let mut harness = guarded(json!({"max_result_bytes": 2000}));
+        let mut harness = with_integer_state(json!({"max_result_bytes": 2000}));
         harness.solve(json!([call(tool, "c", json!({"q": 1}))]), json!(null));
         harness.ends(tool, outcome);
         let error = error_of(&harness, tool);
@@ -50,8 +50,24 @@ fn an_effect_with_an_unusable_result_is_reported_as_happened_and_asks_before_a_r
 }
 
 #[test]
+fn an_effect_whose_service_failed_asks_before_a_repetition_and_a_read_does_not() {
+    let failed = || Outcome::Error(CallError::new("http_500", "oops").perhaps_after_effect());
+    for (tool, questions) in [("make", 1), ("count", 1), ("read", 0)] {
+        let mut harness = with_integer_state(json!({}));
+        harness.solve(json!([call(tool, "c", json!({"q": 1}))]), json!(null));
+        harness.ends(tool, failed());
+        assert_eq!((harness.states(tool), &error_of(&harness, tool)["code"]), (vec!["failed"], &json!("http_500")));
+        harness.solve(json!([call(tool, "c", json!({"q": 1}))]), json!(null));
+        assert_eq!(harness.waiting().len(), questions, "{tool}");
+        if questions > 0 {
+            assert_eq!(harness.question("q1").reasons, [Reason::MayHaveHappened]);
+        }
+    }
+}
+
+#[test]
 fn a_usable_result_ends_the_questions_about_its_effect() {
-    let mut harness = guarded(json!({}));
+    let mut harness = with_integer_state(json!({}));
     for result in [json!("many"), json!(7)] {
         harness.solve(json!([call("count", "n", json!({}))]), json!(null));
         harness.waiting().iter().for_each(|id| harness.approve(id));
@@ -63,7 +79,7 @@ fn a_usable_result_ends_the_questions_about_its_effect() {
 
 #[test]
 fn a_read_with_an_unusable_result_fails() {
-    let mut harness = guarded(json!({"max_result_bytes": 2000}));
+    let mut harness = with_integer_state(json!({"max_result_bytes": 2000}));
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
     harness.returns("read", json!("x".repeat(3000)));
     assert_eq!(harness.errors(), ["result_too_large"]);
@@ -73,7 +89,7 @@ fn a_read_with_an_unusable_result_fails() {
 
 #[test]
 fn neither_the_model_nor_a_standing_consent_can_approve_a_repetition() {
-    let mut harness = guarded(json!({}));
+    let mut harness = with_integer_state(json!({}));
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
     harness.returns("count", json!("many"));
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
@@ -87,7 +103,7 @@ fn neither_the_model_nor_a_standing_consent_can_approve_a_repetition() {
 
 #[test]
 fn an_explanation_names_the_past_of_its_session() {
-    let mut harness = guarded(json!({}));
+    let mut harness = with_integer_state(json!({}));
     harness.solve(json!([call("count", "n", json!({"q": 1}))]), json!(null));
     harness.returns("count", json!("many"));
     let explained = |q: u64| {
@@ -106,7 +122,7 @@ fn an_explanation_names_the_past_of_its_session() {
 
 #[test]
 fn an_effect_with_an_unresolved_doubt_asks_before_a_repetition() {
-    let mut harness = guarded(json!({}));
+    let mut harness = with_integer_state(json!({}));
     harness.solve(json!([call("make", "m", json!({"q": 1}))]), json!(null));
     harness.ends("make", Outcome::Lost { message: "the line went dead".into() });
     harness.wait(25);
@@ -117,12 +133,12 @@ fn an_effect_with_an_unresolved_doubt_asks_before_a_repetition() {
 
 #[test]
 fn happened_effects_are_known_after_a_restart() {
-    let mut harness = guarded(json!({}));
+    let mut harness = with_integer_state(json!({}));
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
     harness.returns("count", json!("many"));
     harness.solve(json!([]), json!("over"));
     let kept = harness.session.checkpoint().expect("a checkpoint");
-    let other = guarded(json!({})).session.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new())));
+    let other = with_integer_state(json!({})).session.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new())));
     harness.session = other.expect("the same session");
     harness.user("again");
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
@@ -131,7 +147,7 @@ fn happened_effects_are_known_after_a_restart() {
 
 #[test]
 fn an_answer_to_a_doubt_must_match_the_result_schema() {
-    let mut harness = guarded(json!({}));
+    let mut harness = with_integer_state(json!({}));
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
     harness.ends("count", Outcome::Lost { message: "the line went dead".into() });
     let refused = harness.decide("q1", Decision::Happened { result: json!("many") }).unwrap_err();
@@ -179,7 +195,7 @@ fn a_question_knows_when_the_same_effect_was_done_before() {
 
 #[test]
 fn an_effect_that_failed_or_was_edited_is_not_known_as_done() {
-    let mut harness = guarded(json!({}));
+    let mut harness = with_integer_state(json!({}));
     let pay = |sum: u64| call("change", "a", json!({"id": 1, "sum": sum}));
     harness.solve(json!([pay(100)]), json!(null));
     harness.approve("q1");
@@ -196,13 +212,13 @@ fn an_effect_that_failed_or_was_edited_is_not_known_as_done() {
 #[test]
 fn done_effects_are_known_after_a_restart() {
     let pay = || call("change", "a", json!({"id": 1, "sum": 100}));
-    let mut harness = guarded(json!({}));
+    let mut harness = with_integer_state(json!({}));
     harness.solve(json!([pay()]), json!(null));
     harness.approve("q1");
     harness.returns("change", json!(true));
     harness.solve(json!([]), json!("over"));
     let kept = harness.session.checkpoint().expect("a checkpoint");
-    let other = guarded(json!({})).session.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new())));
+    let other = with_integer_state(json!({})).session.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new())));
     harness.session = other.expect("the same session");
     harness.user("again");
     harness.solve(json!([pay()]), json!(null));

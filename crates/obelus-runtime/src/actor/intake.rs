@@ -56,7 +56,7 @@ impl Journal {
         let Some(seq) = self.store.taken(&self.id, id).map_err(damaged)? else { return Ok(None) };
         let first = self.store.load(&self.id, seq.saturating_sub(1), Some(seq)).map_err(damaged)?;
         match first.records.first() {
-            Some(record) if *record.input != *input => {
+            Some(record) if InputId::compared(&record.input) != InputId::compared(input) => {
                 let text = format!("the id `{id}` was used for another input, with record {seq}: use a new id");
                 Err(Refused::new(ID_REUSED, text))
             }

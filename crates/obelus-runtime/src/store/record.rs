@@ -1,5 +1,6 @@
 //! The stored data of a session.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -49,6 +50,14 @@ impl InputId {
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// What is compared of two inputs with the same id. Records of earlier versions do not say who sent a message.
+    pub fn compared(input: &Input) -> Cow<'_, Input> {
+        match input {
+            Input::User { text, by: Some(_) } => Cow::Owned(Input::User { text: text.clone(), by: None }),
+            other => Cow::Borrowed(other),
+        }
     }
 }
 

@@ -16,11 +16,13 @@ pub(crate) struct Made {
     /// A parameter of the second call.
     pub(crate) second: &'static str,
     pub(crate) is_trusted: bool,
+    /// Whether the context has an instance.
+    pub(crate) has_instance: bool,
 }
 
 impl Default for Made {
     fn default() -> Self {
-        Self { calls: 3, second: "words", is_trusted: true }
+        Self { calls: 3, second: "words", is_trusted: true, has_instance: false }
     }
 }
 
@@ -37,9 +39,12 @@ impl Made {
             json!({"_tool": "step", "n": before, "words": words, "_outputPath": format!("†state.v{i}")})
         };
         let plan: Value = (0..self.calls).map(call).collect();
-        let messages = json!([{"type": "tool", "tool": {"step": tool}}, {"type": "plan", "plan": plan}]);
+        let mut messages = vec![json!({"type": "tool", "tool": {"step": tool}}), json!({"type": "plan", "plan": plan})];
+        if self.has_instance {
+            messages.push(json!({"type": "state", "data": {"n": 1}, "_instance": "one"}));
+        }
         let settings = Settings { mode: Mode::Full, activities: ["step".to_owned()].into(), ..Settings::default() };
-        Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
+        Session::new("s", Context::from_value(messages.into()).unwrap(), None, Arc::new(settings)).unwrap()
     }
 
     pub(crate) fn session_factory(&self) -> SessionFactory {

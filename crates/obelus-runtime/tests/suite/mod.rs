@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use obelus_kernel::session::{About, Decision, Mode, TurnEnd};
+use obelus_kernel::session::{About, Decision, Input, Mode, TurnEnd};
 use obelus_runtime::{Activities, Connections, EventBody, EventNumber, Host, HostError, SessionHandle, Subscription};
 use obelus_runtime::{SessionSpec, StoreError};
 use serde_json::{Value, json};
@@ -215,6 +215,12 @@ pub(crate) async fn dur_13_an_input_id_used_for_another_input_is_refused(world: 
     handle.rested().await.unwrap();
     assert_eq!(once.pause("anna").await.unwrap_err().code, "id_reused");
     assert!(handle.inspect(|session| session.paused().is_none()).await.unwrap());
+    // A message of an earlier version, which did not say who sent it, is sent again after an upgrade.
+    let once = handle.with_id("second".parse().unwrap());
+    once.say("hello").await.unwrap();
+    let by = |text: &str| Input::User { text: text.to_owned(), by: Some("api:anna".to_owned()) };
+    once.tell(by("hello")).await.unwrap();
+    assert_eq!(once.tell(by("goodbye")).await.unwrap_err().code, "id_reused");
 }
 
 pub(crate) async fn dur_11_a_paused_session_starts_nothing_until_it_is_resumed(world: &dyn World) {

@@ -102,7 +102,7 @@ fn consents_are_revoked_and_sessions_pruned_and_moved_through_a_server() {
     fs::write(office.path("viewer"), token).unwrap();
     let by_viewer = ["--server", &office.url, "--token-file", &office.path("viewer")];
     let shown = office.expect(&[&["sessions", "show", "s"][..], &by_viewer].concat(), "", 0);
-    assert!(shown.contains("You: set 1"), "{shown}");
+    assert!(shown.contains("api:local: set 1"), "{shown}");
     // Showing a session needs no files of its agent.
     fs::rename(office.path("agents"), office.path("elsewhere")).unwrap();
     assert_eq!(office.remote(&["sessions", "show", "s"], "", 0), shown);

@@ -1,7 +1,7 @@
 //! Reads that show what a question would change, for the person who decides.
 //!
-//! A preview read is one that the gate must allow without a person. It is not part of the turn, the model does not see its
-//! result, and the question can be answered meanwhile. If it fails, the question is unchanged.
+//! A preview read is one that the gate must allow without a person. It is not part of the turn, the model does not see
+//! its result, and the question can be answered meanwhile. If it fails, the question is unchanged.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

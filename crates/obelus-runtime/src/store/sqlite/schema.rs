@@ -14,7 +14,7 @@ use super::{StoreError, index, sessions};
 use crate::store::error::is_full;
 
 /// The version of the tables. A store of a later version is refused.
-pub(in crate::store) const FORM: i64 = 5;
+pub(in crate::store) const FORM: i64 = 6;
 
 /// The name of the file in the store's folder.
 const FILE: &str = "obelus.db";
@@ -63,6 +63,8 @@ const STEPS: [&str; FORM as usize] = [
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, questions TEXT NOT NULL, sum INTEGER NOT NULL);",
     // Ids of questions are not reused after a session is removed.
     "CREATE TABLE removed (id TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID;",
+    // The same tables. Earlier versions would switch safeguards off in sessions that this form holds.
+    "",
 ];
 
 /// A record that somebody deletes loses its entry in the register too, so that a count finds that it is missing
@@ -106,8 +108,11 @@ fn migrate(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
         transaction.execute_batch(step)?;
     }
-    sessions::add_sums(&transaction)?;
-    index::rebuild(&transaction)?;
+    // Later forms have sums: new ones would hide damage.
+    if found < 4 {
+        sessions::add_sums(&transaction)?;
+        index::rebuild(&transaction)?;
+    }
     transaction.pragma_update(None, "user_version", FORM)?;
     Ok(transaction.commit()?)
 }
