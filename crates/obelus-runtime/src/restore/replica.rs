@@ -106,9 +106,9 @@ impl Replica {
         self.unfinished.iter()
     }
 
-    /// Whether nothing runs.
+    /// Whether nothing runs, or the session is paused. The journal does not say whether an unfinished task of a paused
+    /// session runs: in an imported one it has not begun.
     pub(crate) fn is_still(&self) -> bool {
-        let is_done = self.session.is_at_rest() || self.session.paused().is_some();
-        is_done && self.unfinished.iter().next().is_none()
+        self.session.paused().is_some() || self.session.is_at_rest() && self.unfinished.iter().next().is_none()
     }
 }
