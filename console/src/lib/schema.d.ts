@@ -1151,6 +1151,8 @@ export interface components {
         /** @description The content of an event */
         EventBody: {
             text: string;
+            /** @description Who, and from where, if the channel knows. */
+            by?: string | null;
             /** @enum {string} */
             event: "user_said";
         } | {
