@@ -13,8 +13,8 @@ use crate::path::Segment;
 use crate::wording::{closest, short};
 pub(crate) use nulls::without_null_members;
 pub use nulls::without_nulls;
-pub use parts::part_at;
 use parts::{ROOT, pointer_of};
+pub use parts::{part_at, property_names};
 pub use spelling::{NameClash, as_declared};
 
 /// A violation of a schema by a value.

@@ -83,6 +83,20 @@ pub fn cut(text: String, most: usize) -> String {
     }
 }
 
+/// Records with only these fields, anywhere in a value. An object with none of them is not a record.
+pub fn only_fields(value: &Value, names: &[&str]) -> Value {
+    match value {
+        Value::Array(rows) => rows.iter().map(|row| only_fields(row, names)).collect(),
+        Value::Object(fields) if fields.keys().any(|name| names.contains(&name.as_str())) => {
+            let stays = |name: &str| names.contains(&name) || name.starts_with('_');
+            let fields = fields.iter().filter(|(name, _)| stays(name));
+            fields.map(|(name, value)| (name.clone(), value.clone())).collect()
+        }
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), only_fields(value, names))).collect(),
+        other => other.clone(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -54,8 +54,9 @@ pub enum Reason {
     MayHaveHappened,
     /// The same call was in doubt when this was asked, and has been settled since.
     WasInDoubt,
-    /// The same call was denied with a plan, or left out of it.
-    DeniedInPlan,
+    /// The same call was denied, or left out of a plan.
+    #[serde(rename = "denied_in_plan")]
+    DeniedBefore,
     /// When the call in doubt was started.
     Started(Time),
     /// A standing consent covers it (ASK-9).
@@ -107,7 +108,7 @@ impl fmt::Display for Reason {
             Reason::WasInDoubt => f.write_str(
                 "the same call was started before, and its outcome was unknown for a time; a yes makes it once more",
             ),
-            Reason::DeniedInPlan => f.write_str("the same call was denied with a plan, or left out of it"),
+            Reason::DeniedBefore => f.write_str("the same call was denied before, or left out of a plan"),
             Reason::Started(time) => write!(f, "it was started at {time}, and may still be at work"),
             Reason::Listed(Ruling::Allow) => f.write_str("the policy allows it"),
             Reason::Listed(Ruling::Confirm) => f.write_str("the policy asks for it"),

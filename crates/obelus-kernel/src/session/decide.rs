@@ -278,10 +278,11 @@ impl Session {
         let end = QuestionEnd { status: QuestionStatus::Denied, at: self.memory.now(), by, reason: Some(reason) };
         let dropped = self.inbox.decide_calls(number, indexes, false, end);
         self.turn.reopen();
+        let is_denied = |index: &usize| is_plan || indexes.contains(index);
+        let calls = self.inbox.get(number).map(|question| question.calls.iter().enumerate()).into_iter().flatten();
+        let denied = calls.filter(|(index, _)| is_denied(index)).map(|(_, asked)| Arc::clone(&asked.call));
+        self.note_unwanted(&denied.collect::<Vec<_>>());
         if is_plan {
-            let calls =
-                self.inbox.get(number).map(|question| question.calls.iter().map(|asked| Arc::clone(&asked.call)));
-            self.note_unwanted(&calls.into_iter().flatten().collect::<Vec<_>>());
             let error = ReportError::new("plan_denied", reason);
             self.transcript.add_error(error_data(Value::Null, &error));
             self.transcript.note_plan_denied(error);

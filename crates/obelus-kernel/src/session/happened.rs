@@ -1,5 +1,5 @@
 //! Effects that need a person from now on: those that happened, or may have, and of which no result was kept (DUR-4), and
-//! those that were denied with a plan or left out of it (ASK-3). A session and its delegates share them, calls that were
+//! those that were denied, or left out of a plan (ASK-3). A session and its delegates share them, calls that were
 //! denied one by one, and when effects were done.
 
 use std::sync::Arc;
@@ -52,12 +52,12 @@ impl Session {
         }
     }
 
-    /// Records calls of a plan that were denied or left out.
+    /// Records calls that were denied, or left out of a plan.
     pub(super) fn note_unwanted(&mut self, calls: &[Arc<Value>]) {
         for proposal in calls {
             let call = Call::read(proposal, &self.memory.context).0;
             if call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read) {
-                self.inbox.require_person(self.effect_of(&call, &proposed(&call)), Reason::DeniedInPlan);
+                self.inbox.require_person(self.effect_of(&call, &proposed(&call)), Reason::DeniedBefore);
             }
         }
     }
@@ -69,7 +69,7 @@ impl Session {
             let call = Call::read(proposal, &self.memory.context).0;
             let effect = self.effect_of(&call, &proposed(&call));
             self.inbox.forget_shared_denial(&effect);
-            if self.inbox.why_person(&effect) == Some(&Reason::DeniedInPlan) {
+            if self.inbox.why_person(&effect) == Some(&Reason::DeniedBefore) {
                 self.inbox.no_longer_require_person(&effect);
             }
         }
@@ -85,7 +85,7 @@ impl Session {
         self.inbox.no_longer_require_person(&self.effect_of(&call, &frozen));
         // A person may have edited the call: then what was proposed is another effect, which may have happened.
         let as_proposed = self.effect_of(&call, &proposed(&call));
-        if self.inbox.why_person(&as_proposed) == Some(&Reason::DeniedInPlan) {
+        if self.inbox.why_person(&as_proposed) == Some(&Reason::DeniedBefore) {
             self.inbox.no_longer_require_person(&as_proposed);
         }
     }
@@ -116,7 +116,7 @@ impl Session {
             return None;
         }
         let found = |frozen: &Value| self.inbox.why_person(&self.effect_of(call, frozen)).cloned();
-        found(frozen).or_else(|| found(&proposed(call)).filter(|why| *why == Reason::DeniedInPlan))
+        found(frozen).or_else(|| found(&proposed(call)).filter(|why| *why == Reason::DeniedBefore))
     }
 
     /// Whether a call acts on the world through an activity. A delegate's calls are judged one by one.

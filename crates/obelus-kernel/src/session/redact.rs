@@ -15,11 +15,13 @@ use super::output::CallReport;
 use super::prompt::Prompt;
 use super::report_error::ReportError;
 use super::scheduler::{ActiveStep, Job, with_instance};
+use crate::call::Call;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::origin::Origins;
 use crate::path::{Path, Segment};
 use crate::template::Template;
+use obelus_notebook::schema::property_names;
 use obelus_notebook::shorten::{MOST_OF_READ, shorten};
 
 /// The note to the planner on hidden values.
@@ -110,10 +112,10 @@ impl Session {
     fn known_names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for tool in self.memory.context.tools() {
-            names_in(&tool.schema, &mut names);
+            property_names(&tool.schema, &mut names);
         }
         for (_, view) in self.memory.context.views() {
-            view.schema(None).iter().for_each(|schema| names_in(schema, &mut names));
+            view.schema(None).iter().for_each(|schema| property_names(schema, &mut names));
         }
         for message in self.memory.context.latest() {
             if let Message::Data(data) = message
@@ -175,9 +177,7 @@ impl ActiveStep {
     pub(super) fn report_as_proposed(&self, number: u32) -> Vec<CallReport> {
         let plainly = |(report, job): (CallReport, &Job)| {
             let call = &self.calls[job.call];
-            let words = report.error.as_ref().is_some_and(|error| error.rule.is_some());
-            let tool = call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
-            let is_trusted = job.origins.is_trusted() && (words || tool);
+            let is_trusted = job.has_trusted_error(call);
             CallReport {
                 call: with_instance(&call.raw, job.instance.as_deref()),
                 error: report
@@ -187,6 +187,16 @@ impl ActiveStep {
             }
         };
         self.report(number).zip(&self.jobs).map(plainly).collect()
+    }
+}
+
+impl Job {
+    /// Whether the text of its error is trusted: a rule's about a call that has not run, or a trusted tool's. A rule's
+    /// about a result may quote it.
+    pub(super) fn has_trusted_error(&self, call: &Call) -> bool {
+        let is_about_call = self.attempt == 0 && self.error.as_ref().is_some_and(|error| error.rule.is_some());
+        let is_of_trusted_tool = || call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
+        self.origins.is_trusted() && (is_about_call || is_of_trusted_tool())
     }
 }
 
@@ -209,20 +219,4 @@ pub(super) fn redacted_error(error: &Value) -> Value {
         plain["rule"] = rule.clone();
     }
     plain
-}
-
-/// The names of properties anywhere in a schema.
-fn names_in(schema: &Value, names: &mut BTreeSet<String>) {
-    match schema {
-        Value::Object(fields) => {
-            for (name, inner) in fields {
-                if let ("properties", Value::Object(properties)) = (name.as_str(), inner) {
-                    names.extend(properties.keys().cloned());
-                }
-                names_in(inner, names);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| names_in(item, names)),
-        _ => {}
-    }
 }

@@ -167,7 +167,7 @@ impl Session {
         let job = self.scheduler.job(at);
         let Some(frozen) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { return };
         let author = Author { is_tool_output: false, ..author(job, call) };
-        let is_global = author.instance.is_none();
+        let (is_global, job_origins) = (author.instance.is_none(), job.origins.clone());
         let (beside, failed) = self.memory.write_side_writes(&author, &frozen, result);
         if is_global {
             let sides = call.tool.iter().flat_map(|tool| &tool.side_writes);
@@ -185,9 +185,14 @@ impl Session {
         if let Some(job) = self.scheduler.job_mut(at) {
             job.written = Some(of_result.into_iter().chain(beside).collect());
         }
+        // The text may quote the result.
+        let origins = job_origins.joined(&self.settings.origin_of_error(call));
         for message in failed {
-            let error = ReportError::new("leaves", message);
-            self.transcript.add_error(error_data((*frozen).clone(), &error));
+            let error = error_data((*frozen).clone(), &ReportError::new("leaves", message));
+            self.transcribe_fault(&error, &origins);
+            if let Some(step) = self.scheduler.step_mut(at.step) {
+                step.errors.push((error, origins.clone()));
+            }
         }
     }
 

@@ -24,7 +24,7 @@ use crate::path::{Path, Segment};
 use crate::tool::{Effect, Tool};
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
-use obelus_notebook::shorten::{MOST_OF_CHANGE, MOST_OF_READ, clip, shorten};
+use obelus_notebook::shorten::{MOST_OF_CHANGE, MOST_OF_READ, clip, only_fields, shorten};
 
 /// The limit of characters of the model's thought.
 const MOST_OF_THOUGHT: usize = 60;
@@ -248,9 +248,7 @@ impl Session {
     }
 
     fn error_for_model(&self, job: &Job, call: &Call, error: &ReportError) -> Value {
-        let is_by_rule = error.rule.is_some();
-        let is_trusted_tool = call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
-        if self.settings.plans_before_reading() && !(job.origins.is_trusted() && (is_by_rule || is_trusted_tool)) {
+        if self.settings.plans_before_reading() && !job.has_trusted_error(call) {
             return redacted_error(&json!(error));
         }
         json!(error.clone().without_reason())
@@ -288,22 +286,8 @@ fn first_path<'a>(paths: Option<&'a [Path]>, call: &'a Call) -> Option<&'a Path>
 pub(super) fn result_for_model(tool: Option<&Tool>, value: &Value) -> Value {
     let most = if tool.is_none_or(|tool| tool.effect == Effect::Read) { MOST_OF_READ } else { MOST_OF_CHANGE };
     match tool.and_then(Tool::shown_fields) {
-        Some(fields) => shorten(&with_fields(value, &fields), most),
+        Some(fields) => shorten(&only_fields(value, &fields), most),
         None => shorten(value, most),
-    }
-}
-
-/// Records with only these fields, anywhere in a value. An object with none of them is not a record.
-fn with_fields(value: &Value, names: &[&str]) -> Value {
-    match value {
-        Value::Array(rows) => rows.iter().map(|row| with_fields(row, names)).collect(),
-        Value::Object(fields) if fields.keys().any(|name| names.contains(&name.as_str())) => {
-            let stays = |name: &str| names.contains(&name) || name.starts_with('_');
-            let fields = fields.iter().filter(|(name, _)| stays(name));
-            fields.map(|(name, value)| (name.clone(), value.clone())).collect()
-        }
-        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), with_fields(value, names))).collect(),
-        other => other.clone(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! ASK-3: what a person denied with a plan, or took out of it, does not run later without a person.
+//! ASK-3: what a person denied, or took out of a plan, does not run later without a person.
 
 use obelus_kernel::session::{Decision, QuestionStatus};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn the_same_effect_with_another_path_needs_a_person() {
     harness.solve(json!([call("make", "elsewhere", json!({"q": "note"}))]), json!(null));
     assert_eq!((harness.handed_out("make").len(), harness.waiting().len()), (0, 1));
     let open = harness.waiting().remove(0);
-    assert!(harness.question(&open).reasons.iter().any(|why| why.to_string().contains("left out of it")));
+    assert!(harness.question(&open).reasons.iter().any(|why| why.to_string().contains("left out of a plan")));
     harness.approve(&open);
     harness.returns("make", json!(1));
     harness.solve(json!([call("make", "third", json!({"q": "note"}))]), json!(null));
@@ -133,4 +133,26 @@ fn a_call_that_reads_a_value_of_which_a_part_was_left_out_is_left_out_too() {
     harness.solve(json!([send, call("read", "letter.body", json!({})), after]), json!("over"));
     harness.decide("q1", only(&[0, 2])).unwrap();
     assert_eq!(harness.started.len(), 0, "the old letter is not sent");
+}
+
+#[test]
+fn an_effect_that_was_denied_alone_needs_a_person_however_it_is_written() {
+    let asked = |path: &str, number: &str| -> Value {
+        let params = format!(r#"{{"q": {number}, "requires_confirmation": true}}"#);
+        call("make", path, serde_json::from_str(&params).unwrap())
+    };
+    let plain = |path: &str, number: &str| -> Value {
+        let mut call = asked(path, number);
+        call.as_object_mut().unwrap().shift_remove("requires_confirmation");
+        call
+    };
+    for (again, ignored) in [(plain("m", "5"), true), (plain("m", "5.0"), true), (plain("n", "5"), false)] {
+        let mut harness = Harness::with(json!({}));
+        harness.user("Write it down");
+        harness.solve(json!([asked("m", "5")]), json!(null));
+        harness.deny("q1");
+        harness.solve(json!([again]), json!(null));
+        assert_eq!(harness.handed_out("make").len(), 0, "{again}");
+        assert_eq!(harness.waiting().is_empty(), ignored, "{again}");
+    }
 }

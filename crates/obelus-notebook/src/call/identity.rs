@@ -44,5 +44,12 @@ mod tests {
         assert_ne!(call, of(json!({"_tool": "t", "a": {"x": 1, "y": 3}})));
         assert_ne!(call, hash("other", &json!({"_tool": "t", "a": {"x": 1, "y": 2}}), aside));
         assert_ne!(of(json!({"a": ["b,c"]})), of(json!({"a": ["b", "c"]})));
+        let with = |n: &str| of(serde_json::from_str(&format!(r#"{{"n": {n}}}"#)).unwrap());
+        for (one, other) in [("5", "5.0"), ("5", "0.5e1"), ("-3", "-3.0"), ("0", "-0.0")] {
+            assert_eq!(with(one), with(other), "{one}");
+        }
+        for (one, other) in [("5", "5.5"), ("5", "-5"), ("5", "\"5\""), ("1e300", "1e301")] {
+            assert_ne!(with(one), with(other), "{one}");
+        }
     }
 }

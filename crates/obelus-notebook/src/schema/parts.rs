@@ -3,6 +3,8 @@
 //! The rest of the whole is ignored, because it may be incomplete. So keywords that depend on the rest (`if`, `not`,
 //! `dependentSchemas`) do not constrain a part; of several alternatives (`anyOf`, `oneOf`) one must permit it.
 
+use std::collections::BTreeSet;
+
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -143,6 +145,22 @@ fn members_by_name(fields: &Map<String, Value>, key: &str) -> Vec<String> {
 
 fn fits(name: &str, pattern: &str) -> bool {
     compile(&json!({"pattern": pattern})).is_ok_and(|validator| validator.is_valid(&name.into()))
+}
+
+/// The names of properties anywhere in a schema.
+pub fn property_names(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, inner) in fields {
+                if let ("properties", Value::Object(properties)) = (name.as_str(), inner) {
+                    names.extend(properties.keys().cloned());
+                }
+                property_names(inner, names);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| property_names(item, names)),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

@@ -76,6 +76,10 @@ pub(super) fn is_all_issued(value: &Value, path: &str, issued: &[String]) -> boo
     match value {
         Value::Array(items) if !items.is_empty() => items.iter().all(|item| is_all_issued(item, path, issued)),
         Value::Object(fields) if !fields.is_empty() => fields.iter().all(|(name, inner)| {
+            // A path has no such step: the service, or a stranger, chose the name.
+            if name.is_empty() || name.contains('.') {
+                return issued.iter().any(String::is_empty);
+            }
             let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             is_all_issued(inner, &below, issued)
         }),
@@ -164,5 +168,19 @@ mod tests {
         assert!(stray(&closed, "phone", false).is_some());
         assert_eq!(stray(&json!({"additionalProperties": true, "properties": {"a": {}}}), "phone", true), None);
         assert_eq!(stray(&json!({}), "b", true), None);
+    }
+
+    #[test]
+    fn a_name_with_a_dot_is_no_issued_path() {
+        let issued = ["deal.id".to_owned()];
+        assert!(is_all_issued(&json!({"deal": {"id": 7}}), "", &issued));
+        for result in [
+            json!({"deal": {"id": 7}, "deal.id": "eve@example.test"}),
+            json!({"deal": {"id": 7}, "": {"deal": {"id": "eve@example.test"}}}),
+            json!({"deal": {"id": 7, "id.x": "eve@example.test"}}),
+        ] {
+            assert!(!is_all_issued(&result, "", &issued), "{result}");
+            assert!(is_all_issued(&result, "", &[String::new()]), "{result}");
+        }
     }
 }

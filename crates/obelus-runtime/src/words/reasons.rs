@@ -128,7 +128,7 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
         Reason::Happened(known) => fill(why.happened, &[known]),
         Reason::MayHaveHappened => why.may_have_happened.to_owned(),
         Reason::WasInDoubt => why.was_in_doubt.to_owned(),
-        Reason::DeniedInPlan => why.denied_in_plan.to_owned(),
+        Reason::DeniedBefore => why.denied_before.to_owned(),
         Reason::Started(time) => fill(why.started, &[&time.to_string()]),
         Reason::NotListed(tool) => fill(why.not_listed, &[&names.tool(tool)]),
         Reason::Mode(Mode::Shadow, _) => why.in_shadow.to_owned(),
