@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::rules::session_with_later_tool;
 use super::{Harness, words};
 
 /// A plan with one read.
@@ -95,7 +96,7 @@ fn a_forged_export_starts_nothing_until_a_person_resumes_it() {
 }
 
 #[test]
-fn a_trusted_import_continues_at_once_and_a_harmless_one_is_not_paused() {
+fn a_trusted_import_continues_at_once_and_one_that_names_nothing_is_paused_too() {
     let harness = Harness::new("trusted");
     let file = forged(&harness);
     let imported = harness.does(&["sessions", "import", &file, "--trusted"]);
@@ -109,8 +110,34 @@ fn a_trusted_import_continues_at_once_and_a_harmless_one_is_not_paused() {
     lines[0]["genesis"]["mcp"] = Value::Null;
     fs::write(&file, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     harness.succeeds(&["sessions", "rm", "s"]);
-    let harmless = harness.does(&["sessions", "import", &file]);
-    assert!(harmless.status.success() && !words(&harmless).contains("resume"), "{}", words(&harmless));
+    let harmless = words(&harness.does(&["sessions", "import", &file]));
+    for part in ["No program and no address of this session is known here", "`s` is paused", "sessions resume s"] {
+        assert!(harmless.contains(part), "{part}: {harmless}");
+    }
+}
+
+#[test]
+fn an_import_starts_nothing_when_the_folder_of_its_agent_appears_later() {
+    let harness = session_with_later_tool("appears");
+    // The journal names the activity, and the turn that calls it has only begun.
+    let text = harness.succeeds(&["sessions", "export", "s"]);
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let asked = lines.iter().rposition(|line| line["input"]["user"]["text"] == "mark").unwrap();
+    lines.truncate(asked + 1);
+    lines[0]["records"] = asked.into();
+    let file = harness.folder.join("forged.jsonl");
+    fs::write(&file, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    harness.succeeds(&["sessions", "rm", "s"]);
+    fs::remove_file(harness.folder.join("marks")).unwrap();
+    let (agents, away) = (harness.folder.join("agents"), harness.folder.join("away"));
+    fs::rename(&agents, &away).unwrap();
+    let imported = harness.does(&["sessions", "import", file.to_str().unwrap()]);
+    assert!(imported.status.success() && words(&imported).contains("`s` is paused"), "{}", words(&imported));
+    fs::rename(&away, &agents).unwrap();
+    served(&harness);
+    assert!(harness.marks().is_empty(), "{:?}", harness.marks());
+    harness.succeeds(&["sessions", "resume", "s"]);
+    assert_eq!(harness.done(), ["a"]);
 }
 
 #[test]

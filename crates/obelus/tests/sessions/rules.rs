@@ -130,7 +130,7 @@ const MARK: &str =
     "tools:\n  mark: {type: object, properties: {id: {}}, x-effect: create, x-trust: trusted, x-target: []}\n";
 
 /// A session `s` that used a tool which its agent got after the session had begun.
-fn session_with_later_tool(name: &str) -> Harness {
+pub(super) fn session_with_later_tool(name: &str) -> Harness {
     let harness = Harness::new(name);
     helper(&harness, "");
     harness.succeeds(&["run", "helper", "--say", "hello", "--session", "s"]);

@@ -124,8 +124,8 @@ pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
     }
 }
 
-/// Imports a session. Unless it is trusted, one that could start or reach something is paused; `named` is how a command
-/// names it.
+/// Imports a session. Unless it is trusted, it is paused: what it could use depends on where it is opened later, so the
+/// list of that is for the reader only. `named` is how a command names it.
 pub(super) fn import(
     host: &Host,
     from: &Path,
@@ -140,8 +140,8 @@ pub(super) fn import(
     };
     let export = read_export(open, &input::name(from))?;
     let id = name.unwrap_or(&export.id).to_owned();
-    let uses = if is_trusted { Vec::new() } else { uses_of(&export).with_context(|| input::name(from))? };
-    let records = host.import(&id, export, !uses.is_empty()).map_err(|error| match error {
+    let uses = if is_trusted { None } else { Some(uses_of(&export).with_context(|| input::name(from))?) };
+    let records = host.import(&id, export, !is_trusted).map_err(|error| match error {
         HostError::Restore(RestoreError::Differs { seq, what, .. }) => {
             // The first line is the head.
             let place = fill(words().at_line, &[&input::name(from), &(seq + 1).to_string()]);
@@ -150,8 +150,8 @@ pub(super) fn import(
         other => anyhow::Error::from(other).context(input::name(from)),
     })?;
     output::note(&fill(words().imported, &[&id, &records.to_string()]));
-    if !uses.is_empty() {
-        output::note(words().could_use);
+    if let Some(uses) = uses {
+        output::note(if uses.is_empty() { words().uses_nothing } else { words().could_use });
         uses.iter().for_each(|one| output::note(&format!("  {}", use_in_words(one))));
         let named = visible(&named(&id));
         output::note(&fill(words().imported_paused, &[&visible(&id), &named, &named]));
