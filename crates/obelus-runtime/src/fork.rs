@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use obelus_kernel::Time;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{CallId, Decision, Input, Outcome, Session};
 use serde_json::Value;
 
@@ -21,14 +22,13 @@ pub(crate) fn given_results(session: &Session, after: &[Record]) -> BTreeMap<Cal
     given.collect()
 }
 
-/// Who has paused a session at the end of its journal, if it is paused.
-pub(crate) fn paused_by(records: &[Record]) -> Option<&str> {
-    let last = records.iter().rev().find_map(|record| match &*record.input {
-        Input::Pause { by } => Some(Some(by.as_str())),
-        Input::Resume { .. } => Some(None),
-        _ => None,
-    });
-    last.flatten()
+/// Who has paused a session at the end of its journal, if it is paused; the same as the session itself says.
+pub(crate) fn paused_by(records: &[Record]) -> Option<String> {
+    records.iter().fold(None, |paused, record| match &*record.input {
+        Input::Pause { by } => Some(SentBy::of_pause(paused, by.clone())),
+        Input::Resume { .. } => None,
+        _ => paused,
+    })
 }
 
 /// A journal that ends with a pause: nothing of the session starts until a person resumes it (DUR-11).

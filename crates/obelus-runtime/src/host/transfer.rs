@@ -215,7 +215,7 @@ impl Host {
         if at > records {
             return Err(HostError::NoRecord { session: id.to_owned(), records, at });
         }
-        let paused = paused_by(&before).map(str::to_owned);
+        let paused = paused_by(&before);
         let genesis = self.inner.genesis_of_copy(new, genesis)?;
         let after = before.split_off(usize::try_from(at).unwrap_or(usize::MAX));
         let given = self.view(id, None).map(|original| given_results(&original, &after)).unwrap_or_default();
@@ -252,7 +252,7 @@ impl Host {
         if let (Some(_), Some(by)) = (rest, paused_by(&before)) {
             let Restored { mut session, last, .. } = restore(store, id, &session_factory)?;
             if session.paused().is_none() {
-                let added = pause(&mut session, by).into_iter().collect();
+                let added = pause(&mut session, &by).into_iter().collect();
                 store.append(id, last, added).await.map_err(|error| StoreError::NotWritten(error.to_string()))?;
             }
         }
