@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `inspect`, `event_texts` | list, show, log, inbox; events as text |
 //! | `interrupted` | how to continue a session whose process has ended |
+//! | `import_uses` | what an imported session could use |
 //! | `transfer` | export, import, fork, back |
 //! | `as_plan`, `plan_inputs`, `plan_paths` | export as a plan, whose inputs are the user's literals |
 //! | `consents` | standing consents: list, give, revoke |
@@ -15,6 +16,7 @@
 mod as_plan;
 pub(super) mod consents;
 mod event_texts;
+mod import_uses;
 pub(super) mod inspect;
 pub(super) mod interrupted;
 mod lifecycle;
@@ -78,6 +80,7 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
             let opened = inspect::open_for(store, id)?;
             let exit = inspect::show(&opened, id, *at, *json, Some(store))?;
             if !json && at.is_none() {
+                import_uses::print_if_imported(&opened, id)?;
                 interrupted::report_by_name(&opened, store, id);
             }
             Ok(exit)

@@ -11,7 +11,8 @@ use super::super::holder::send_to_holder;
 use super::super::host::{open_store, viewer};
 use super::super::people::with_store;
 use super::super::run::{Begin, SessionRun, ShowOptions, on, play};
-use super::{interrupted, opened};
+use super::inspect::open_for;
+use super::{import_uses, interrupted, opened};
 use crate::cli::StoreArgs;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -33,6 +34,7 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
 pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: SentBy::COMMAND_LINE.to_owned() };
     interrupted::must_not_be(at, id)?;
+    import_uses::print_if_imported(&open_for(at, id)?, id)?;
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;

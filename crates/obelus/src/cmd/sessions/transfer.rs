@@ -8,19 +8,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_connect::{ExternalTarget, ExternalUse, ExternalUser, external_uses};
 use obelus_kernel::session::Input;
 use obelus_kernel::{CallFields as _, Effect, Time};
-use obelus_runtime::engine::{Digest, Record, RestoreError, with_present_bindings};
+use obelus_runtime::engine::{Digest, Record, RestoreError};
 use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};
-use obelus_runtime::{EventBody, Host, HostError, SessionSpec, SqliteStore};
+use obelus_runtime::{EventBody, Host, HostError, SqliteStore};
 use obelus_words::CarriedWords;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::host::viewer;
 use super::super::run::on;
+use super::import_uses;
 use crate::input;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -140,7 +140,7 @@ pub(super) fn import(
     };
     let export = read_export(open, &input::name(from))?;
     let id = name.unwrap_or(&export.id).to_owned();
-    let uses = if is_trusted { None } else { Some(uses_of(&export).with_context(|| input::name(from))?) };
+    let uses = if is_trusted { None } else { Some(import_uses::uses_of(&export.genesis, &export.records).with_context(|| input::name(from))?) };
     let records = host.import(&id, export, !is_trusted).map_err(|error| match error {
         HostError::Restore(RestoreError::Differs { seq, what, .. }) => {
             // The first line is the head.
@@ -151,54 +151,11 @@ pub(super) fn import(
     })?;
     output::note(&fill(words().imported, &[&id, &records.to_string()]));
     if let Some(uses) = uses {
-        output::note(if uses.is_empty() { words().uses_nothing } else { words().could_use });
-        uses.iter().for_each(|one| output::note(&format!("  {}", use_in_words(one))));
+        import_uses::print(&uses);
         let named = visible(&named(&id));
         output::note(&fill(words().imported_paused, &[&visible(&id), &named, &named]));
     }
     Ok(Exit::Done)
-}
-
-/// What an imported session could start or reach, on this machine and with the present file of its agent.
-fn uses_of(export: &Export) -> Result<Vec<ExternalUse>> {
-    let spec = with_present_bindings(SessionSpec::from_genesis(export.genesis.clone())?);
-    let later = export.records.iter().filter_map(|record| match &*record.input {
-        Input::Rules { settings, .. } => Some(&**settings),
-        _ => None,
-    });
-    Ok(external_uses(&spec, later))
-}
-
-/// Longer texts of a use are cut.
-const MOST_OF_USE: usize = 2_000;
-
-/// A use as one line. All of it comes from the file, so it is escaped.
-fn use_in_words(one: &ExternalUse) -> String {
-    let shown = |text: &str| {
-        let text = visible(text);
-        match text.char_indices().nth(MOST_OF_USE) {
-            None => text,
-            Some((end, _)) => format!("{}…", &text[..end]),
-        }
-    };
-    let words = words();
-    let user = match &one.user {
-        ExternalUser::Activity(name) => fill(words.use_activity, &[&shown(name)]),
-        ExternalUser::Server(name) => fill(words.use_server, &[&shown(name)]),
-        ExternalUser::Browser => words.use_browser.to_owned(),
-        ExternalUser::Model => words.use_model.to_owned(),
-        ExternalUser::Delegates => words.use_delegates.to_owned(),
-    };
-    let target = match &one.target {
-        ExternalTarget::Program { command, folder } => {
-            fill(words.use_program, &[&shown(command), &shown(&folder.display().to_string())])
-        }
-        ExternalTarget::Address(address) => fill(words.use_address, &[&shown(address)]),
-        ExternalTarget::Variable(name) => fill(words.use_variable, &[&shown(name)]),
-        ExternalTarget::Other(text) => shown(text),
-    };
-    let given: String = one.given.iter().map(|given| format!("; {}", shown(given))).collect();
-    format!("{user}: {target}{given}")
 }
 
 /// Reads an export; `from` is how its source is called in errors.
