@@ -154,8 +154,19 @@ mod tests {
         };
         let names: Vec<String> = DeclaredNames::of(&spec).0.iter().cloned().collect();
         let expected = [
-            "APPLICATION", "AUTH", "GET", "HOOK", "ONE", "ONE_PASSED", "OTHER", "RUN", "SET_PASSED", "SITE", "TEAM",
-            "THREE", "TWO",
+            "APPLICATION",
+            "AUTH",
+            "GET",
+            "HOOK",
+            "ONE",
+            "ONE_PASSED",
+            "OTHER",
+            "RUN",
+            "SET_PASSED",
+            "SITE",
+            "TEAM",
+            "THREE",
+            "TWO",
         ];
         assert_eq!(names, expected);
     }

@@ -90,12 +90,7 @@ pub(super) struct ServerProgram {
 }
 
 impl Spec {
-    pub(super) fn parse(
-        name: &str,
-        spec: &Value,
-        base: &Path,
-        declared: &DeclaredNames,
-    ) -> Result<Self, BindingError> {
+    pub(super) fn parse(name: &str, spec: &Value, base: &Path, declared: &DeclaredNames) -> Result<Self, BindingError> {
         let binding = format!("mcp.{name}");
         let whole = |problem: String| BindingError { binding: binding.clone(), field: String::new(), problem };
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

@@ -166,7 +166,7 @@ impl Folder {
     pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("obelus-runtime-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
+        obelus_runtime::SqliteStore::create_folder(&folder).unwrap();
         Self(folder)
     }
 }

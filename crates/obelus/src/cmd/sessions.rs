@@ -102,7 +102,7 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
             transfer::export(&viewer(&inspect::open_for(store, id)?), id, out.as_deref())
         }
         SessionsCommand::Import { file, name, trusted, store, .. } => {
-            let named = |id: &str| with_store(id, store.store.as_deref());
+            let named = |id: &str| with_store(id, store);
             transfer::import(&viewer(&open_store(store)?), file, name.as_deref(), *trusted, named)
         }
         SessionsCommand::Fork { id, new, at, store, .. } => transfer::fork_at(&open_store(store)?, id, new, *at),
@@ -148,7 +148,7 @@ pub(crate) fn read_session(store: &StoreArgs, id: &str) -> Result<Session> {
 
 /// Opens a session of a store, to continue it.
 async fn opened(store: &SqliteStore, at: &StoreArgs, id: &str) -> Result<(Host, SessionHandle)> {
-    let host = host_of(store, connector(at, &Notices::default()));
+    let host = host_of(store, connector(at, &Notices::default())?);
     let handle = host.open(id).await?;
     report_reopened(&handle).await?;
     Ok((host, handle))
@@ -311,13 +311,12 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
             if as_json {
                 output::json(&json!({"taken": true, "paused": by}));
             } else {
-                let named = with_store(session, store.store.as_deref());
+                let named = with_store(session, store);
                 output::note(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), &named]));
             }
             return Ok(Exit::Done);
         }
         let stage = SessionRun { host, handle, folder: Some(open.folder().to_owned()) };
-        play(stage, Begin::GoingOn(Some(input)), ShowOptions { as_json, is_plan: false, store: store.store.clone() })
-            .await
+        play(stage, Begin::GoingOn(Some(input)), ShowOptions { as_json, is_plan: false, store: store.clone() }).await
     })
 }

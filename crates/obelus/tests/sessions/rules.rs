@@ -226,7 +226,7 @@ fn a_plan_with_an_effect_in_doubt_is_not_a_success() {
 fn a_store_can_be_read_after_its_creation_was_killed() {
     let harness = Harness::new("created");
     let store = harness.folder.join("store");
-    fs::create_dir_all(&store).unwrap();
+    harness.create_store();
     let connection = rusqlite::Connection::open(store.join("obelus.db")).unwrap();
     connection
         .execute_batch("PRAGMA cache_size = 1; CREATE TABLE half (made); BEGIN; INSERT INTO half VALUES (1);")

@@ -222,7 +222,7 @@ fn print_session(
         let view = viewed(store, id, session, question, phrases.language);
         output::answer(&format!("\n{}", narrator.question(&view, false)));
         if let (Some(args), None) = (args, at) {
-            output::answer(&narrator.how_to_answer(&view, &view.id, args.store.as_deref()));
+            output::answer(&narrator.how_to_answer(&view, &view.id, args));
         }
     }
     let (turn, whole) = session.spent();
@@ -346,7 +346,7 @@ pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
     }
     for InboxEntry { id, view, narrator, .. } in &waiting {
         output::answer(&narrator.question(view, args.details));
-        output::answer(&narrator.how_to_answer(view, id, args.store.store.as_deref()));
+        output::answer(&narrator.how_to_answer(view, id, &args.store));
     }
     let words = &words_of(None).answering;
     if unread > 0 {

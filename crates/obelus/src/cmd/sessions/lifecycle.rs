@@ -26,7 +26,7 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
         host.close().await;
         Ok(())
     })?;
-    let named = with_store(id, at.store.as_deref());
+    let named = with_store(id, at);
     output::note(&fill(super::phrases_for(at, id).kept.paused_now, &[&visible(id), &named]));
     Ok(Exit::Done)
 }
@@ -42,7 +42,7 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
             bail!("{}", fill(super::phrases_for(at, id).kept.not_paused, &[id]));
         }
         let stage = SessionRun { host, handle, folder: Some(store.folder().to_owned()) };
-        play(stage, Begin::Resumed(input), ShowOptions { as_json, is_plan: false, store: at.store.clone() }).await
+        play(stage, Begin::Resumed(input), ShowOptions { as_json, is_plan: false, store: at.clone() }).await
     })
 }
 
@@ -59,8 +59,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: boo
                 (true, false) => {}
                 (false, _) => output::note(words),
             };
-            send_to_holder(&folder, id, input, &with_store(id, at.store.as_deref()), phrases, &show)
-                .with_context(held)?;
+            send_to_holder(&folder, id, input, &with_store(id, at), phrases, &show).with_context(held)?;
             Ok(None)
         }
         Err(Ok(error)) => Err(error.into()),
