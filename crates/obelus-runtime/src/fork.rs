@@ -31,6 +31,23 @@ pub(crate) fn paused_by(records: &[Record]) -> Option<String> {
     })
 }
 
+/// The pause of a session that loses its end, in which it may have been paused: it stays paused. An end that cannot be
+/// read counts as a pause by a person.
+pub(crate) fn pause_kept(
+    journal: &Journaled,
+    before: impl FnOnce() -> Result<Session, RestoreError>,
+) -> Result<Vec<Record>, RestoreError> {
+    let paused = paused_by(&journal.records);
+    let paused = match journal.cut {
+        Some(_) => Some(SentBy::of_pause(paused, SentBy::COMMAND_LINE.to_owned())),
+        None => paused,
+    };
+    let Some(by) = paused else { return Ok(Vec::new()) };
+    let mut session = before()?;
+    let is_kept = session.paused() == Some(by.as_str());
+    Ok(if is_kept { Vec::new() } else { pause(&mut session, &by).into_iter().collect() })
+}
+
 /// A journal that ends with a pause: nothing of the session starts until a person resumes it (DUR-11).
 pub(crate) fn with_pause(
     mut session: Session,

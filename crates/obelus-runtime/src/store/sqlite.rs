@@ -337,8 +337,8 @@ impl Store for SqliteStore {
         crate::session_files::SessionFiles::remove(self.folder(), id)
     }
 
-    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
-        let name = id.to_owned();
+    fn cut(&self, id: &str, from: u64, then: Vec<Record>) -> Result<(), StoreError> {
+        let (name, then) = (id.to_owned(), Encoded::all(id, then)?);
         self.writer()?.forget(id);
         self.write(move |file| {
             let session = file.number(&name)?;

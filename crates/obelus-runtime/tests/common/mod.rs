@@ -154,8 +154,8 @@ impl Store for Small {
         self.inner.remove(id)
     }
 
-    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
-        self.inner.cut(id, from)
+    fn cut(&self, id: &str, from: u64, then: Vec<Record>) -> Result<(), StoreError> {
+        self.inner.cut(id, from, then)
     }
 }
 

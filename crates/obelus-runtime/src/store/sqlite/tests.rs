@@ -292,7 +292,7 @@ proptest! {
                     journals[of].extend(ticks(now..now + count));
                 }
                 Act::Cut(of, from) => {
-                    store.cut(names[of], from).unwrap();
+                    store.cut(names[of], from, Vec::new()).unwrap();
                     journals[of].truncate(usize::try_from(from).unwrap() - 1);
                 }
                 Act::Remove(of) => {

@@ -18,9 +18,11 @@ use obelus_words::CarriedWords;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::host::viewer;
+use super::super::host::{open_store, viewer};
+use super::super::people::with_store;
 use super::super::run::on;
 use super::import_uses;
+use crate::cli::StoreArgs;
 use crate::input;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -108,8 +110,8 @@ pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
 }
 
 /// Goes back to the last rest of a session that cannot be restored; its journal is saved first.
-pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
-    let host = viewer(store);
+pub(super) fn back(at: &StoreArgs, id: &str, save: &Path) -> Result<Exit> {
+    let host = viewer(&open_store(at)?);
     if host.rest_before_fault(id)?.is_none() {
         bail!("{}", fill(words().nothing_to_go_back, &[id]));
     }
@@ -118,6 +120,9 @@ pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
         Some(rest) => {
             let (name, save) = (visible(id), visible(&save.display().to_string()));
             output::note(&fill(words().went_back, &[&name, &rest.to_string(), &save]));
+            if host.view(id, None)?.paused().is_some() {
+                output::note(&fill(words_of(None).kept.paused_now, &[&name, &with_store(id, at)]));
+            }
             Ok(Exit::Done)
         }
         None => bail!("{}", fill(words().nothing_to_go_back, &[id])),
@@ -140,7 +145,11 @@ pub(super) fn import(
     };
     let export = read_export(open, &input::name(from))?;
     let id = name.unwrap_or(&export.id).to_owned();
-    let uses = if is_trusted { None } else { Some(import_uses::uses_of(&export.genesis, &export.records).with_context(|| input::name(from))?) };
+    let uses = if is_trusted {
+        None
+    } else {
+        Some(import_uses::uses_of(&export.genesis, &export.records).with_context(|| input::name(from))?)
+    };
     let records = host.import(&id, export, !is_trusted).map_err(|error| match error {
         HostError::Restore(RestoreError::Differs { seq, what, .. }) => {
             // The first line is the head.
