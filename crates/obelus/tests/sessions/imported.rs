@@ -70,24 +70,25 @@ fn a_forged_export_starts_nothing_until_a_person_resumes_it() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(!said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
-    for command in [
-        &["sessions", "show", "s"][..],
-        &["sessions", "log", "s"],
-        &["sessions", "list"],
-        &["inbox"],
-        &["chat", "--session", "s"],
-        &["plan", "run", "plan.yaml", "--session", "s"],
-        &["run", "plan.yaml", "--session", "s"],
-        &["sessions", "pause", "s"],
-        &["sessions", "fork", "s", "early", "--at", "0"],
-        &["chat", "--session", "early"],
-        &["sessions", "fork", "s", "late"],
-        &["chat", "--session", "late"],
-        &["sessions", "export", "s", "--out", "again.jsonl"],
-        &["sessions", "import", "again.jsonl", "--as", "copy"],
-        &["chat", "--session", "copy"],
+    for (command, code) in [
+        (&["sessions", "show", "s"][..], 0),
+        (&["sessions", "log", "s"], 0),
+        (&["sessions", "list"], 0),
+        (&["inbox"], 0),
+        (&["chat", "--session", "s"], 3),
+        (&["plan", "run", "plan.yaml", "--session", "s"], 3),
+        (&["run", "plan.yaml", "--session", "s"], 3),
+        (&["sessions", "pause", "s"], 0),
+        (&["sessions", "fork", "s", "early", "--at", "0"], 0),
+        (&["chat", "--session", "early"], 3),
+        (&["sessions", "fork", "s", "late"], 0),
+        (&["chat", "--session", "late"], 3),
+        (&["sessions", "export", "s", "--out", "again.jsonl"], 0),
+        (&["sessions", "import", "again.jsonl", "--as", "copy"], 0),
+        (&["chat", "--session", "copy"], 3),
     ] {
         let done = harness.does(command);
+        assert_eq!(done.status.code(), Some(code), "{command:?}: {}", words(&done));
         assert!(harness.marks().is_empty(), "{command:?}: {}", words(&done));
     }
     served(&harness);

@@ -165,9 +165,9 @@ mod tests {
             let place = folder.0.join(name);
             let _ = fs::remove_file(&place);
             if name == "states" {
-                fs::create_dir(&place).unwrap()
+                fs::create_dir(&place).unwrap();
             } else {
-                fs::write(&place, "").unwrap()
+                fs::write(&place, "").unwrap();
             }
             set(&place, 0o666);
             let refused = SqliteStore::open(&folder.0);
