@@ -44,7 +44,7 @@ use super::{
     Snapshot, Store, StoreError, check_name,
 };
 use crate::summary::SessionSummary;
-use access::Purpose;
+use access::StoreUse;
 use file::OpenFile;
 use index::RecordIndex;
 use journal::{Encoded, number, signed};
@@ -87,7 +87,7 @@ impl SqliteStore {
     /// Opens the store in a folder, which is created if necessary. A store that other users can write is refused.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         access::create(folder)?;
-        access::check(folder, Purpose::Run)?;
+        access::check(folder, StoreUse::Run)?;
         Self::open_insecure(folder)
     }
 
@@ -105,7 +105,7 @@ impl SqliteStore {
     /// Opens a store for reading only, also while another process holds it. A store that other users can write is
     /// refused; root may read the store of any user.
     pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
-        access::check(folder, Purpose::Look)?;
+        access::check(folder, StoreUse::Look)?;
         Self::open_read_only_insecure(folder)
     }
 
@@ -123,7 +123,7 @@ impl SqliteStore {
     /// Creates the folder of a store for files that commands keep there, unless other users can write to it.
     pub fn create_folder(folder: &Path) -> Result<(), StoreError> {
         access::create(folder)?;
-        access::check(folder, Purpose::Run)
+        access::check(folder, StoreUse::Run)
     }
 
     /// The same, whoever can write to it.
@@ -133,7 +133,7 @@ impl SqliteStore {
 
     /// Refuses the folder of a store that other users can write. A missing one is no error.
     pub fn check_folder(folder: &Path) -> Result<(), StoreError> {
-        access::check(folder, Purpose::Run)
+        access::check(folder, StoreUse::Run)
     }
 
     /// Whether a process holds the store for writing.

@@ -80,7 +80,6 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
             let opened = inspect::open_for(store, id)?;
             let exit = inspect::show(&opened, id, *at, *json, Some(store))?;
             if !json && at.is_none() {
-                import_uses::print_if_imported(&opened, id)?;
                 interrupted::report_by_name(&opened, store, id);
             }
             Ok(exit)

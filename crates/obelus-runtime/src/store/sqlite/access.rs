@@ -9,7 +9,7 @@ use super::{StoreError, schema};
 
 /// How a store is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum StoreUse {
     /// To write to it, and to run its sessions.
     Run,
     /// To read it only.
@@ -24,33 +24,33 @@ pub(super) fn create(folder: &Path) -> Result<(), StoreError> {
 
 /// Refuses a store if its folder, or anything in it, belongs to another user or can be written by others. A missing
 /// folder is no error.
-pub(super) fn check(folder: &Path, purpose: Purpose) -> Result<(), StoreError> {
+pub(super) fn check(folder: &Path, intent: StoreUse) -> Result<(), StoreError> {
     let Ok(about) = fs::metadata(folder) else { return Ok(()) };
-    check_one(folder, &about, purpose)?;
+    check_one(folder, &about, intent)?;
     let unread = |error| StoreError::Folder(folder.to_owned(), error);
     for entry in fs::read_dir(folder).map_err(unread)? {
         let place = entry.map_err(unread)?.path();
         // A running process may have removed it meanwhile.
         if let Ok(about) = fs::symlink_metadata(&place) {
-            check_one(&place, &about, purpose)?;
+            check_one(&place, &about, intent)?;
         }
     }
     // The database may be a link.
     for place in schema::files(folder) {
         if let Ok(about) = fs::metadata(&place) {
-            check_one(&place, &about, purpose)?;
+            check_one(&place, &about, intent)?;
         }
     }
     Ok(())
 }
 
-fn check_one(place: &Path, about: &Metadata, purpose: Purpose) -> Result<(), StoreError> {
+fn check_one(place: &Path, about: &Metadata, intent: StoreUse) -> Result<(), StoreError> {
     let own = rustix::process::geteuid().as_raw();
     let rights = Rights { owner: about.uid(), group: about.gid(), mode: about.mode() & 0o7777 };
     // Everybody may write through a link, whatever its mode is: its owner has chosen where it leads.
     let rights = if about.is_symlink() { Rights { mode: 0, ..rights } } else { rights };
     let Rights { owner, mode, .. } = rights;
-    if rights.are_of_another(own, purpose) {
+    if rights.are_of_another(own, intent) {
         return Err(StoreError::OfAnother { place: place.to_owned(), owner });
     }
     if rights.let_others_write() {
@@ -71,8 +71,8 @@ struct Rights {
 impl Rights {
     /// Whether it belongs to another user than the caller. What root has made is safe. Root may read the store of any
     /// user, but does not run what that user names.
-    fn are_of_another(self, own: u32, purpose: Purpose) -> bool {
-        let may_look = own == 0 && purpose == Purpose::Look;
+    fn are_of_another(self, own: u32, intent: StoreUse) -> bool {
+        let may_look = own == 0 && intent == StoreUse::Look;
         ![own, 0].contains(&self.owner) && !may_look
     }
 
@@ -131,8 +131,8 @@ mod tests {
             (0, 1000, 1000, 0o707, false, false),
         ] {
             let rights = Rights { owner, group, mode };
-            let may = |purpose| !rights.are_of_another(own, purpose) && !rights.let_others_write();
-            let found = (may(Purpose::Run), may(Purpose::Look));
+            let may = |intent| !rights.are_of_another(own, intent) && !rights.let_others_write();
+            let found = (may(StoreUse::Run), may(StoreUse::Look));
             assert_eq!(found, (for_running, for_looking), "{own}: {owner}:{group} {mode:o}");
         }
     }
@@ -173,10 +173,10 @@ mod tests {
             let refused = SqliteStore::open(&folder.0);
             assert!(matches!(refused, Err(StoreError::OpenToOthers { place: at, .. }) if at == place), "{name}");
             set(&place, 0o700);
-            assert!(check(&folder.0, Purpose::Run).is_ok(), "{name}");
+            assert!(check(&folder.0, StoreUse::Run).is_ok(), "{name}");
         }
         symlink("/dev/null", folder.0.join("link")).unwrap();
-        assert!(check(&folder.0, Purpose::Run).is_ok(), "the owner of a link has chosen where it leads");
+        assert!(check(&folder.0, StoreUse::Run).is_ok(), "the owner of a link has chosen where it leads");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use obelus_connect::{ExternalTarget, ExternalUse, ExternalUser, external_uses};
-use obelus_kernel::session::Input;
 use obelus_kernel::session::sent_by::SentBy;
+use obelus_kernel::session::{Input, Session};
 use obelus_kernel::visible;
 use obelus_runtime::engine::{Record, with_present_bindings};
 use obelus_runtime::{SessionSpec, SqliteStore};
@@ -17,11 +17,9 @@ use crate::output;
 const WIDTH: usize = 100;
 
 /// Prints what a session could use while the pause of its import holds it back.
-pub(super) fn print_if_imported(store: &SqliteStore, id: &str) -> Result<()> {
-    let host = viewer(store);
-    let session = host.view(id, None)?;
+pub(super) fn print_if_imported(store: &SqliteStore, id: &str, session: &Session) -> Result<()> {
     if session.paused().is_some_and(|by| matches!(SentBy::of(by), SentBy::ImportOf(_))) {
-        let export = host.export_readable(id)?;
+        let export = viewer(store).export_readable(id)?;
         print(&uses_of(&export.genesis, &export.records)?);
     }
     Ok(())

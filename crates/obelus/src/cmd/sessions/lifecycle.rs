@@ -34,7 +34,9 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
 pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: SentBy::COMMAND_LINE.to_owned() };
     interrupted::must_not_be(at, id)?;
-    import_uses::print_if_imported(&open_for(at, id)?, id)?;
+    let beside = open_for(at, id)?;
+    import_uses::print_if_imported(&beside, id, &viewer(&beside).view(id, None)?)?;
+    drop(beside);
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
