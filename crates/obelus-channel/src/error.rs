@@ -69,6 +69,9 @@ pub enum ChannelError {
     /// The token does not permit this; the required role.
     #[error("this needs a token with the role {0}")]
     Forbidden(&'static str),
+    /// Only an admin ends the pause of an import; the session.
+    #[error("the session `{0}` was imported: only an admin may resume it, after reading what it could start")]
+    Imported(String),
     /// The origin or host of the request is not allowed.
     #[error("the {0} of the request is not allowed here")]
     NotAllowed(&'static str),
@@ -99,7 +102,7 @@ impl ChannelError {
             Self::TooLarge(_) => "too_large",
             Self::NotJson => "not_json",
             Self::Unauthorized | Self::UnknownToken | Self::UsedLink => "unauthorized",
-            Self::Forbidden(_) => "forbidden",
+            Self::Forbidden(_) | Self::Imported(_) => "forbidden",
             Self::NotAllowed(_) => "not_allowed",
             Self::TooMany(_) => "too_many",
             Self::TimedOut => "timed_out",
@@ -124,7 +127,7 @@ impl ChannelError {
             Self::TooLarge(_) => 413,
             Self::NotJson => 415,
             Self::Unauthorized | Self::UnknownToken | Self::UsedLink => 401,
-            Self::Forbidden(_) | Self::NotAllowed(_) => 403,
+            Self::Forbidden(_) | Self::Imported(_) | Self::NotAllowed(_) => 403,
             Self::TooMany(_) => 429,
             Self::TimedOut => 408,
             Self::Closing => 503,
@@ -153,6 +156,7 @@ impl ChannelError {
             Self::UnknownToken => fill(words.unknown_token, &["`obelus tokens list`"]),
             Self::UsedLink => fill(words.used_link, &["`STORE/token`"]),
             Self::Forbidden(role) => fill(words.forbidden, &[role]),
+            Self::Imported(id) => fill(words.imported, &[id]),
             Self::NotAllowed("Origin") => fill(words.not_allowed, &["Origin", "`obelus serve --origin`"]),
             Self::NotAllowed(what) => fill(words.not_allowed, &[what, "`obelus serve --host`"]),
             Self::TooMany(_) => words.too_many.to_owned(),

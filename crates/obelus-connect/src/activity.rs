@@ -9,12 +9,13 @@
 //! | file | subject |
 //! |---|---|
 //! | `binding` | making activities from JSON, and errors in the JSON |
+//! | `declared_names` | variables that an agent names as secrets |
 //! | `exec` | programs: one JSON object in, one JSON value out |
 //! | `http` | requests made from templates |
 //! | `jq` | pure filters |
 //! | `messages` | results as messages for chosen paths |
 //! | `retry` | retries of reads |
-//! | `secret_name` | names of variables that hold secrets |
+//! | `secret_name` | variables that are secrets by their names |
 //! | `text` | excerpts of foreign text |
 
 #![cfg_attr(
@@ -24,9 +25,13 @@
 
 mod binding;
 pub(crate) use binding::BindingFields;
+pub(crate) use binding::bind_session;
 #[cfg(feature = "mcp")]
 pub use binding::bind_with;
 pub use binding::{BindingError, bind, bind_into};
+
+mod declared_names;
+pub(crate) use declared_names::DeclaredNames;
 
 #[cfg(feature = "exec")]
 mod exec;
@@ -45,7 +50,7 @@ mod retry;
 
 mod secret_name;
 #[cfg(feature = "mcp")]
-pub(crate) use secret_name::{is_withheld, looks_secret, note_passed};
+pub(crate) use secret_name::looks_secret;
 
 mod text;
 

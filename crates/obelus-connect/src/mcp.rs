@@ -52,7 +52,7 @@ use obelus_runtime::Activities;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
-use crate::activity::BindingError;
+use crate::activity::{BindingError, DeclaredNames};
 
 pub use error::{McpError, McpErrorKind};
 use news::NoticeSender;
@@ -91,9 +91,18 @@ impl Servers {
     /// # Ok::<(), obelus_connect::activity::BindingError>(())
     /// ```
     pub fn parse(section: &Map<String, Value>, base: &Path) -> Result<Servers, BindingError> {
+        Self::parse_for(section, base, &DeclaredNames::of_servers(section))
+    }
+
+    /// The same for a session whose file names these variables as secrets.
+    pub(crate) fn parse_for(
+        section: &Map<String, Value>,
+        base: &Path,
+        declared: &DeclaredNames,
+    ) -> Result<Servers, BindingError> {
         let mut by_name = BTreeMap::new();
         for (name, spec) in section {
-            let spec = spec::Spec::parse(name, spec, base)?;
+            let spec = spec::Spec::parse(name, spec, base, declared)?;
             by_name.insert(name.clone(), Arc::new(Server::new(spec)));
         }
         Ok(Self { by_name: Arc::new(by_name), news: Arc::default() })

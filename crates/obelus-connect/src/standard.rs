@@ -19,7 +19,7 @@ use obelus_runtime::{
 use obelus_words::Language;
 use serde_json::{Map, Value};
 
-use crate::activity::BindingError;
+use crate::activity::{BindingError, DeclaredNames, bind_session};
 use crate::model::{ModelSpec, Recorder, open};
 #[cfg(feature = "mcp")]
 pub use pins::{FILE as PINS_FILE, Pinned, Pins, PinsError};
@@ -151,10 +151,10 @@ impl StandardConnector {
     /// The activities of a spec, including those of its servers.
     #[cfg(feature = "mcp")]
     fn bind(&self, spec: &SessionSpec, servers: &SessionServers) -> Result<Activities, ConnectError> {
-        let mut activities = Activities::new();
+        let (mut activities, declared) = (Activities::new(), DeclaredNames::of(spec));
         for lot in &spec.activities {
             let bindings = self.bindings(lot, &mut activities);
-            let bound = crate::activity::bind_with(&mut activities, &bindings, &lot.folder, servers.browser());
+            let bound = bind_session(&mut activities, &bindings, &lot.folder, &declared, servers.browser());
             bound.map_err(|error| in_file(spec, error))?;
         }
         self.warn_about_short_secrets();
@@ -167,10 +167,10 @@ impl StandardConnector {
         if spec.mcp.is_some() {
             return Err(in_file(spec, "this program was built without the feature `mcp`"));
         }
-        let mut activities = Activities::new();
+        let (mut activities, declared) = (Activities::new(), DeclaredNames::of(spec));
         for lot in &spec.activities {
             let bindings = self.bindings(lot, &mut activities);
-            let bound = crate::activity::bind_into(&mut activities, &bindings, &lot.folder);
+            let bound = bind_session(&mut activities, &bindings, &lot.folder, &declared);
             bound.map_err(|error| in_file(spec, error))?;
         }
         self.warn_about_short_secrets();

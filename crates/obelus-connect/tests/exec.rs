@@ -298,3 +298,19 @@ async fn a_program_does_not_get_the_secrets_of_other_bindings() {
         assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), has, "{name}");
     }
 }
+
+/// A test cannot change its environment safely, so it runs itself in another process.
+#[tokio::test]
+async fn the_variables_that_one_agent_names_stay_with_the_programs_of_another() {
+    if std::env::var_os("REGION").is_none() {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "the_variables_that_one_agent_names_stay_with_the_programs_of_another"]);
+        let done = again.env("REGION", "north").output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+        return;
+    }
+    let other = json!({"other": {"exec": ["true"], "env": ["REGION"]}, "web": {"http": {"url": "https://x.test"}, "secrets": ["REGION"]}});
+    bind(other.as_object().unwrap(), Path::new("")).unwrap();
+    let script = r#"printf '"%s"' "$REGION""#;
+    assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Value(json!("north")));
+}

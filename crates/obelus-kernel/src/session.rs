@@ -346,7 +346,7 @@ impl Session {
             Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, &removed),
             Input::Pause { by } => {
                 self.give_to_delegates(&Input::Pause { by: by.clone() });
-                self.tasks.paused.get_or_insert(by);
+                self.tasks.paused = Some(sent_by::SentBy::of_pause(self.tasks.paused.take(), by));
             }
             input @ Input::Resume { .. } => {
                 self.tasks.paused = None;

@@ -74,6 +74,16 @@ impl<'a> SentBy<'a> {
         }
     }
 
+    /// Who has paused a session that is paused once more; journals have all of them. The first one counts, with two
+    /// exceptions: a run may end the pause of a fork, so a later pause replaces it; and an import replaces every pause,
+    /// because the file that it read can name anybody.
+    pub fn of_pause(before: Option<String>, by: String) -> String {
+        match before {
+            Some(before) if SentBy::import(&by).is_none() && SentBy::fork(&before).is_none() => before,
+            _ => by,
+        }
+    }
+
     fn import(text: &'a str) -> Option<Self> {
         text.strip_prefix(IMPORT_OF).map(SentBy::ImportOf)
     }
@@ -105,6 +115,24 @@ impl fmt::Display for SentBy<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pause_of_an_import_is_not_hidden_and_that_of_a_fork_hides_none() {
+        let (import, fork) = ("the import of `a`", "the fork of `a` at 1");
+        for (pauses, holds) in [
+            (&["ann"][..], "ann"),
+            (&["ann", "bob"], "ann"),
+            (&[fork, import], import),
+            (&["ann", import], import),
+            (&[import, fork], import),
+            (&[import, "ann"], import),
+            (&[fork, "ann"], "ann"),
+            (&["ann", fork], "ann"),
+        ] {
+            let held = pauses.iter().fold(None, |before, by| Some(SentBy::of_pause(before, (*by).to_owned())));
+            assert_eq!(held.as_deref(), Some(holds), "{pauses:?}");
+        }
+    }
 
     #[test]
     fn a_sender_has_the_text_that_it_was_read_from() {

@@ -277,7 +277,11 @@ impl Store for RestateStore {
         self.change(id, "remove", json!(null)).map(drop)
     }
 
-    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
+    fn cut(&self, id: &str, from: u64, then: Vec<Record>) -> Result<(), StoreError> {
+        // Workers cannot do both in one step. No command needs it: only sessions of a local store are taken back.
+        if !then.is_empty() {
+            return Err(StoreError::NotWritten("the end of a session of a cluster cannot be replaced".to_owned()));
+        }
         self.change(id, "cut", json!(from)).map(drop)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use obelus_kernel::Time;
+use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{CallId, Decision, Input, Outcome, Session};
 use serde_json::Value;
 
@@ -21,14 +22,30 @@ pub(crate) fn given_results(session: &Session, after: &[Record]) -> BTreeMap<Cal
     given.collect()
 }
 
-/// Who has paused a session at the end of its journal, if it is paused.
-pub(crate) fn paused_by(records: &[Record]) -> Option<&str> {
-    let last = records.iter().rev().find_map(|record| match &*record.input {
-        Input::Pause { by } => Some(Some(by.as_str())),
-        Input::Resume { .. } => Some(None),
-        _ => None,
-    });
-    last.flatten()
+/// Who has paused a session at the end of its journal, if it is paused; the same as the session itself says.
+pub(crate) fn paused_by(records: &[Record]) -> Option<String> {
+    records.iter().fold(None, |paused, record| match &*record.input {
+        Input::Pause { by } => Some(SentBy::of_pause(paused, by.clone())),
+        Input::Resume { .. } => None,
+        _ => paused,
+    })
+}
+
+/// The pause of a session that loses its end, in which it may have been paused: it stays paused. An end that cannot be
+/// read counts as a pause by a person.
+pub(crate) fn pause_kept(
+    journal: &Journaled,
+    before: impl FnOnce() -> Result<Session, RestoreError>,
+) -> Result<Vec<Record>, RestoreError> {
+    let paused = paused_by(&journal.records);
+    let paused = match journal.cut {
+        Some(_) => Some(SentBy::of_pause(paused, SentBy::COMMAND_LINE.to_owned())),
+        None => paused,
+    };
+    let Some(by) = paused else { return Ok(Vec::new()) };
+    let mut session = before()?;
+    let is_kept = session.paused() == Some(by.as_str());
+    Ok(if is_kept { Vec::new() } else { pause(&mut session, &by).into_iter().collect() })
 }
 
 /// A journal that ends with a pause: nothing of the session starts until a person resumes it (DUR-11).

@@ -22,6 +22,7 @@ pub use replay::{InputEffects, advance};
 pub(crate) use replay::{count_replayed, replay, replayed};
 pub use replica::{RecordEffects, Replica};
 
+use crate::fork::pause_kept;
 use crate::store::{DamagedTail, Journaled, Snapshot, Store, StoreError};
 
 /// A restored session. Its unfinished tasks have not been resumed.
@@ -122,7 +123,8 @@ pub(crate) fn rest_before_fault(
 }
 
 /// Takes a session that cannot be restored back to its last rest: the records after it are removed, and its number is
-/// returned. Any other session is unchanged.
+/// returned. A paused session stays paused, as does one whose end cannot be read: it may have been paused there. Any
+/// other session is unchanged.
 pub fn rewind_to_rest(
     store: &Arc<dyn Store>,
     id: &str,
@@ -130,7 +132,9 @@ pub fn rewind_to_rest(
 ) -> Result<Option<u64>, RestoreError> {
     let rest = rest_before_fault(store, id, session_factory)?;
     if let Some(rest) = rest {
-        store.cut(id, rest + 1)?;
+        let journal = store.load(id, 0, None)?;
+        let pause = pause_kept(&journal, || view_at(store, id, session_factory, Some(rest)))?;
+        store.cut(id, rest + 1, pause)?;
     }
     Ok(rest)
 }

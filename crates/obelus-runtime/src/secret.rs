@@ -1,7 +1,7 @@
 //! Secrets: texts that can be used but not shown.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -31,9 +31,6 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// Secrets provided by this process itself.
 static PROVIDED: Mutex<BTreeMap<String, Secret>> = Mutex::new(BTreeMap::new());
 
-/// Variables of the environment that hold secrets of somebody: a program gets only those that its own binding names.
-static NAMES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
-
 /// The names of declared secrets that are too short to be masked in results, and whether each was reported.
 static SHORT: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
 
@@ -58,24 +55,11 @@ impl Secret {
 
     /// The secret in an environment variable, if it is set and not empty.
     pub fn from_env(name: &str) -> Option<Self> {
-        Self::note_name(name);
         let provided = PROVIDED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(secret) = provided.get(name) {
             return Some(secret.clone());
         }
         std::env::var(name).ok().filter(|value| !value.trim().is_empty()).map(Self::new)
-    }
-
-    /// Notes that a variable of the environment belongs to those who name it.
-    pub fn note_name(name: &str) {
-        if !Self::is_name(name) {
-            NAMES.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-        }
-    }
-
-    /// Whether that was noted: somebody in this process uses a variable of this name as a secret.
-    pub fn is_name(name: &str) -> bool {
-        NAMES.read().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
     /// Declares that an activity uses the secret under this name, so that its results may contain it. A short one is

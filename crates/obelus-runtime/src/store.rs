@@ -88,8 +88,9 @@ pub trait Store: Send + Sync + 'static {
     /// Removes a session and all its data, except that its name was used.
     fn remove(&self, id: &str) -> Result<(), StoreError>;
 
-    /// Removes the records from `from` on, so that the session continues from before them.
-    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError>;
+    /// Removes the records from `from` on, so that the session continues from before them, and appends these in their
+    /// place. A crash leaves both done or neither.
+    fn cut(&self, id: &str, from: u64, then: Vec<Record>) -> Result<(), StoreError>;
 }
 
 /// The right to write a session, released on drop.

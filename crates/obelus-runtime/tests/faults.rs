@@ -17,7 +17,7 @@ const FOLDER: &str = "OBELUS_FAULTS";
 fn on_bad_disk(child: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("obelus-disk-{}-{child}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
+    SqliteStore::create_folder(&folder).unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../obelus/tests/faults/shim.c");
     let library = folder.join("shim.so");
     let compiled =

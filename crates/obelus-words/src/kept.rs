@@ -229,9 +229,12 @@ phrases! {
             "{}: the file exists already, and was not changed; name another one, or remove it first";
         imported: "«{}»: записей {}", "`{}`: {} records";
         could_use: "Эта сессия может запускать программы и обращаться по адресам:", "This session could start and reach:";
+        uses_nothing:
+            "Здесь не видно ни программ, ни адресов этой сессии; файл её агента может назвать их там, где она продолжится",
+            "No program and no address of this session is known here; the file of its agent may name some where it continues";
         imported_paused:
-            "«{}» стоит на паузе, и ничего из этого не запустится. Разрешить: obelus sessions resume {}; удалить: obelus sessions rm {}. Свои файлы загружайте с --trusted: тогда паузы не будет",
-            "`{}` is paused, and nothing of this starts. Let it go on with `obelus sessions resume {}`, or remove it with `obelus sessions rm {}`. Import files of your own with --trusted: then there is no pause";
+            "«{}» стоит на паузе и ничего не запускает. Разрешить: obelus sessions resume {}; удалить: obelus sessions rm {}. Свои файлы загружайте с --trusted: тогда паузы не будет",
+            "`{}` is paused and starts nothing. Let it go on with `obelus sessions resume {}`, or remove it with `obelus sessions rm {}`. Import files of your own with --trusted: then there is no pause";
         use_activity: "активность «{}»", "activity `{}`";
         use_server: "MCP-сервер «{}»", "MCP server `{}`";
         use_browser: "браузер", "browser";

@@ -49,9 +49,12 @@ phrases! {
         open_to_others:
             "{}: сюда могут писать другие пользователи (режим {}), а значит, отвечать за вас и запускать программы от вашего имени: выполните {} или разрешите это ключом --insecure-store",
             "{}: other users can write here (mode {}), and so answer for you and run programs as you: run {}, or permit it with --insecure-store";
+        open_and_foreign:
+            "{}: сюда могут писать другие пользователи (режим {}), а значит, отвечать за вас и запускать программы от вашего имени; владелец — пользователь номер {}, и права может изменить только он: назовите своё хранилище (--store) или разрешите это ключом --insecure-store",
+            "{}: other users can write here (mode {}), and so answer for you and run programs as you; it belongs to user number {}, who alone can change that: name a store of your own with --store, or permit it with --insecure-store";
         of_another:
-            "{}: это принадлежит другому пользователю (номер {}): работайте под его именем, назовите своё хранилище (--store) или разрешите это ключом --insecure-store",
-            "{}: it belongs to another user (number {}): work as that user, name a store of your own with --store, or permit it with --insecure-store";
+            "{}: это принадлежит другому пользователю (номер {}): работайте под его именем, назовите своё хранилище (--store) или разрешите это ключом --insecure-store, например в контейнере с чужим томом",
+            "{}: it belongs to another user (number {}): work as that user, name a store of your own with --store, or permit it with --insecure-store, such as in a container with the volume of another user";
         no_record: "в журнале «{}» записей {}, а не {}", "the journal of `{}` has {} records, not {}";
         no_store: "сессии здесь не сохраняются", "this host has no store to keep sessions in";
         not_restored: "сессию нельзя восстановить: {}", "the session cannot be restored: {}";

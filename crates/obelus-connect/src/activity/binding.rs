@@ -7,6 +7,8 @@ use obelus_kernel::{closest, type_name};
 use obelus_runtime::Activities;
 use serde_json::{Map, Value};
 
+use super::DeclaredNames;
+
 /// The default time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -53,7 +55,7 @@ pub fn bind(bindings: &Map<String, Value>, base: &Path) -> Result<Activities, Bi
 
 /// Adds activities from bindings to others; those with the same name are replaced. After an error nothing is added.
 pub fn bind_into(activities: &mut Activities, bindings: &Map<String, Value>, base: &Path) -> Result<(), BindingError> {
-    bind_all(activities, bindings, BindingContext::new(base))
+    bind_all(activities, bindings, BindingContext::new(base, DeclaredNames::of_bindings(bindings)))
 }
 
 /// Like [`bind_into`], with a browser for the bindings `{operator: observe}`, `{operator: aim}` and `{operator: act}`.
@@ -64,7 +66,21 @@ pub fn bind_with(
     base: &Path,
     browser: Option<&std::sync::Arc<crate::browser::Browser>>,
 ) -> Result<(), BindingError> {
-    bind_all(activities, bindings, BindingContext { browser: browser.cloned(), ..BindingContext::new(base) })
+    bind_session(activities, bindings, base, &DeclaredNames::of_bindings(bindings), browser)
+}
+
+/// Like [`bind_into`], for a session whose file names these variables as secrets.
+pub(crate) fn bind_session(
+    activities: &mut Activities,
+    bindings: &Map<String, Value>,
+    base: &Path,
+    declared: &DeclaredNames,
+    #[cfg(feature = "mcp")] browser: Option<&std::sync::Arc<crate::browser::Browser>>,
+) -> Result<(), BindingError> {
+    let context = BindingContext::new(base, declared.clone());
+    #[cfg(feature = "mcp")]
+    let context = BindingContext { browser: browser.cloned(), ..context };
+    bind_all(activities, bindings, context)
 }
 
 fn bind_all(
@@ -83,6 +99,7 @@ fn bind_all(
 /// What the bindings of one file share.
 struct BindingContext<'a> {
     base: &'a Path,
+    declared: DeclaredNames,
     #[cfg(feature = "http")]
     client: super::http::LazyClient,
     #[cfg(feature = "mcp")]
@@ -90,9 +107,10 @@ struct BindingContext<'a> {
 }
 
 impl<'a> BindingContext<'a> {
-    fn new(base: &'a Path) -> Self {
+    fn new(base: &'a Path, declared: DeclaredNames) -> Self {
         Self {
             base,
+            declared,
             #[cfg(feature = "http")]
             client: super::http::LazyClient::default(),
             #[cfg(feature = "mcp")]
@@ -131,7 +149,7 @@ fn bind_one(
         #[cfg(feature = "bitrix24")]
         "bitrix24" => drop(all.add(name, crate::bitrix24::Bitrix24::parse(&fields)?)),
         #[cfg(feature = "exec")]
-        "exec" => drop(all.add(name, super::exec::Exec::parse(&fields, shared.base)?)),
+        "exec" => drop(all.add(name, super::exec::Exec::parse(&fields, shared.base, &shared.declared)?)),
         #[cfg(feature = "http")]
         "http" => drop(all.add(name, super::http::Http::parse(&fields, &shared.client)?)),
         #[cfg(feature = "jq")]

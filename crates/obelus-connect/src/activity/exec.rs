@@ -21,6 +21,7 @@ use tokio::process::{ChildStdin, Command};
 
 use self::environment::Environment;
 use self::output::Output;
+use super::DeclaredNames;
 use super::binding::{BindingError, BindingFields};
 use super::messages;
 use super::retry::{AttemptFailure, Retry, RetryAdvice};
@@ -49,10 +50,14 @@ struct Program {
 }
 
 impl Exec {
-    pub(super) fn parse(fields: &BindingFields<'_>, base: &Path) -> Result<Self, BindingError> {
-        let program = Arc::new(Program::parse(fields, "exec", base)?);
-        let reconciler =
-            fields.get("reconcile").map(|_| Program::parse(fields, "reconcile", base).map(Arc::new)).transpose()?;
+    pub(super) fn parse(
+        fields: &BindingFields<'_>,
+        base: &Path,
+        declared: &DeclaredNames,
+    ) -> Result<Self, BindingError> {
+        let program = |field| Program::parse(fields, field, base, declared).map(Arc::new);
+        let reconciler = fields.get("reconcile").map(|_| program("reconcile")).transpose()?;
+        let program = program("exec")?;
         Ok(Self { program, reconciler, retry: fields.retry()?, limit: fields.own_time_limit()? })
     }
 }
@@ -128,7 +133,12 @@ fn input_of(work: &Work) -> Vec<u8> {
 
 impl Program {
     /// Reads a command from a field. Folder and environment are the same for all commands of a binding.
-    fn parse(fields: &BindingFields<'_>, field: &str, base: &Path) -> Result<Self, BindingError> {
+    fn parse(
+        fields: &BindingFields<'_>,
+        field: &str,
+        base: &Path,
+        declared: &DeclaredNames,
+    ) -> Result<Self, BindingError> {
         let words = fields.texts(field)?;
         let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
             return Err(fields.mistyped(field, "a list that begins with a program", fields.get(field)));
@@ -141,7 +151,7 @@ impl Program {
             .map_err(|error| fields.wrong(field, format!("{}: {error}", base.display())))?;
         let path = if name.contains('/') { base.join(name) } else { PathBuf::from(name) };
         let cwd = fields.text("cwd")?.map_or_else(|| base.clone(), |cwd| base.join(cwd));
-        let environment = Environment::parse(fields)?;
+        let environment = Environment::parse(fields, declared)?;
         environment.declare_secrets();
         Ok(Self { path, args: args.to_vec(), cwd, environment })
     }

@@ -183,13 +183,14 @@ pub(super) fn difference(pinned: &Value, now: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::activity::DeclaredNames;
     use serde_json::json;
     use std::path::Path;
 
     fn spec(more: Value) -> Spec {
         let mut spec = json!({"command": ["a"]});
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        Spec::parse("s", &spec, Path::new(".")).unwrap()
+        Spec::parse("s", &spec, Path::new("."), &DeclaredNames::default()).unwrap()
     }
 
     #[test]

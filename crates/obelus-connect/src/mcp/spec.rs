@@ -1,7 +1,6 @@
 //! The section `mcp` of an agent's file, and its errors.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use tokio::process::Command;
 
 use super::oauth::{Auth, AuthConfig};
 use super::words::TextWithSecrets;
-use crate::activity::{BindingError, BindingFields, is_withheld, looks_secret, note_passed};
+use crate::activity::{BindingError, BindingFields, DeclaredNames, looks_secret};
 
 /// The fields of a server.
 const KNOWN: [&str; 13] = [
@@ -86,10 +85,12 @@ pub(super) struct ServerProgram {
     /// Variables to pass on although they may be secrets.
     passed: Vec<String>,
     set: Vec<(String, TextWithSecrets)>,
+    /// The secrets of its agent.
+    declared: DeclaredNames,
 }
 
 impl Spec {
-    pub(super) fn parse(name: &str, spec: &Value, base: &Path) -> Result<Self, BindingError> {
+    pub(super) fn parse(name: &str, spec: &Value, base: &Path, declared: &DeclaredNames) -> Result<Self, BindingError> {
         let binding = format!("mcp.{name}");
         let whole = |problem: String| BindingError { binding: binding.clone(), field: String::new(), problem };
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -113,7 +114,7 @@ impl Spec {
             (Some(_), None) => {
                 absent(&fields, "headers", "url")?;
                 absent(&fields, "auth", "url")?;
-                TransportSpec::Stdio(ServerProgram::parse(&fields, base)?)
+                TransportSpec::Stdio(ServerProgram::parse(&fields, base, declared)?)
             }
             (None, Some(_)) => TransportSpec::by_http(name, &fields)?,
         };
@@ -189,7 +190,7 @@ impl TransportSpec {
 }
 
 impl ServerProgram {
-    fn parse(fields: &BindingFields<'_>, base: &Path) -> Result<Self, BindingError> {
+    fn parse(fields: &BindingFields<'_>, base: &Path, declared: &DeclaredNames) -> Result<Self, BindingError> {
         let words = fields.texts("command")?;
         let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
             return Err(fields.mistyped("command", "a list that begins with a program", fields.get("command")));
@@ -227,12 +228,11 @@ impl ServerProgram {
         if let Some(name) = passed.iter().chain(set.iter().map(|(name, _)| name)).find(bad) {
             return Err(fields.wrong("env", format!("`{name}` cannot be the name of a variable")));
         }
-        note_passed(&passed);
         // Registers the value for masking.
         for name in passed.iter().filter(|name| looks_secret(name)) {
             drop(Secret::from_env(name));
         }
-        Ok(Self { path, args: args.to_vec(), cwd, passed, set })
+        Ok(Self { path, args: args.to_vec(), cwd, passed, set, declared: declared.clone() })
     }
 
     /// The command with its environment: inherited, except secrets that are not named. The error is the name of a
@@ -240,12 +240,7 @@ impl ServerProgram {
     pub(super) fn command(&self) -> Result<Command, String> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
-        for (name, _) in env::vars_os() {
-            let shown = name.to_string_lossy();
-            if is_withheld(&shown, &self.passed) {
-                command.env_remove(&name);
-            }
-        }
+        self.declared.withhold(&mut command, &self.passed);
         for (name, words) in &self.set {
             command.env(name, words.filled()?.expose());
         }
@@ -324,7 +319,7 @@ mod tests {
     use super::*;
 
     fn parse(spec: Value) -> Result<Spec, BindingError> {
-        Spec::parse("s", &spec, Path::new("/base"))
+        Spec::parse("s", &spec, Path::new("/base"), &DeclaredNames::default())
     }
 
     #[test]
@@ -365,7 +360,7 @@ mod tests {
             let error = parse(spec.clone()).unwrap_err().to_string();
             assert!(error.starts_with("MCP server `s`") && error.contains(words), "{spec}: {error}");
         }
-        assert!(Spec::parse("a.b", &json!({"command": ["a"]}), Path::new(".")).is_err());
+        assert!(Spec::parse("a.b", &json!({"command": ["a"]}), Path::new("."), &DeclaredNames::default()).is_err());
     }
 
     #[test]

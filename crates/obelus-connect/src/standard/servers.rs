@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::pins::{self, Pins};
 use super::{Notice, NoticeListener, StandardConnector};
-use crate::activity::BindingError;
+use crate::activity::{BindingError, DeclaredNames};
 use crate::browser::{Browser, BrowserSection, OutputFolder};
 use crate::mcp::Servers;
 
@@ -51,7 +51,7 @@ impl SessionServers {
             Ok(Some((all, outputs))) => (all, outputs, None),
             Err(missing) => (mcp.servers.clone(), None, Some(missing)),
         };
-        let servers = Servers::parse(&all, &mcp.folder)?;
+        let servers = Servers::parse_for(&all, &mcp.folder, &DeclaredNames::of(spec))?;
         // Without a folder a login lasts as long as the process.
         if let Some(folder) = &connector.logins {
             servers.keep_logins(folder, &spec.agent, &typed_name(spec));

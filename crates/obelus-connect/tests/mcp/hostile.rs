@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use obelus_connect::activity::bind;
+use obelus_connect::StandardConnector;
 use obelus_connect::mcp::{AskedFuture, Elicit, McpErrorKind, Servers};
 use obelus_kernel::session::Outcome;
-use obelus_runtime::{Elicited, Secret};
+use obelus_runtime::specs::{BoundActivities, ChosenModel, McpSection};
+use obelus_runtime::{Connector as _, Elicited, Secret, SessionSpec};
 use serde_json::{Value, json};
 
 use crate::peers::{arguments, marked, run, servers, until, zombies};
@@ -274,15 +275,12 @@ async fn environment_secrets_are_not_passed_on_and_configured_ones_are_masked() 
             .env("MCP_HOSTILE_INHERITED_TOKEN", "inherited-secret-1")
             .env("MCP_HOSTILE_PASSED_TOKEN", "passed-secret-2")
             .env("MCP_HOSTILE_PLAIN", "plain-value-3")
-            .env("MCP_HOSTILE_OTHER", "of-another-binding-4")
             .output()
             .unwrap();
         assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
         return;
     }
     Secret::provide("MCP_HOSTILE_GIVEN", Secret::new("given-secret-99"));
-    let other = json!({"other": {"exec": ["true"], "env": ["MCP_HOSTILE_OTHER"]}});
-    bind(other.as_object().unwrap(), "".as_ref()).unwrap();
     let env = json!({"GIVEN": "$MCP_HOSTILE_GIVEN", "MCP_HOSTILE_PASSED_TOKEN": true});
     let peer = Peer::new("fine", "env", json!({ "env": env }));
     let tools = peer.servers.tools().await.unwrap();
@@ -293,8 +291,44 @@ async fn environment_secrets_are_not_passed_on_and_configured_ones_are_masked() 
     assert_eq!(seen["GIVEN"], "***");
     assert_eq!(seen["MCP_HOSTILE_PASSED_TOKEN"], "***");
     assert_eq!(seen["MCP_HOSTILE_PLAIN"], "plain-value-3");
-    assert_eq!((seen.get("MCP_HOSTILE_INHERITED_TOKEN"), seen.get("MCP_HOSTILE_OTHER")), (None, None));
+    assert_eq!(seen.get("MCP_HOSTILE_INHERITED_TOKEN"), None);
     peer.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_of_a_new_session_gets_no_secret_of_other_bindings_or_of_the_model() {
+    if std::env::var_os("MCP_HOSTILE_PLAIN").is_none() {
+        let name = "hostile::a_server_of_a_new_session_gets_no_secret_of_other_bindings_or_of_the_model";
+        let again = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact"])
+            .envs(["PLAIN", "PROGRAM", "REQUEST", "MODEL"].map(|name| (format!("MCP_HOSTILE_{name}"), "value-1")))
+            .output()
+            .unwrap();
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mcp-begin-{}", std::process::id()));
+    let script = "env | grep MCP_HOSTILE_ > \"$0\"; exec python3 -u peer.py fine \"$0.log\"";
+    let server = json!({"command": ["sh", "-c", script, file], "protocol": "2025-11-25"});
+    let bound = arguments(json!({
+        "look": {"exec": ["true"], "env": ["MCP_HOSTILE_PROGRAM"]},
+        "ask": {"http": {"url": "https://example.test"}, "secrets": ["MCP_HOSTILE_REQUEST"]},
+    }));
+    let model = json!({"openai": "m", "headers": {"X-Team": "${MCP_HOSTILE_MODEL}"}});
+    let mut spec = SessionSpec {
+        activities: vec![BoundActivities { folder: folder.clone(), bound }],
+        mcp: Some(McpSection {
+            servers: arguments(json!({ "peer": server })),
+            folder: folder.clone(),
+            ..McpSection::default()
+        }),
+        model: Some(ChosenModel { model, folder }),
+        ..SessionSpec::default()
+    };
+    let connections = StandardConnector::new().begin(&mut spec, None).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "MCP_HOSTILE_PLAIN=value-1\n");
+    connections.services.unwrap().close().await;
 }
 
 #[tokio::test]

@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::open::session_factory;
 use super::{Host, HostError, HostShared, rules};
 use crate::events::EventBody;
-use crate::fork::{fork, given_results, pause, paused_by, with_pause};
-use crate::restore::{RestoreError, Restored, rest_before_fault, restore, rewind_to_rest};
+use crate::fork::{fork, given_results, paused_by, with_pause};
+use crate::restore::{RestoreError, rest_before_fault, rewind_to_rest};
 use crate::spec::SessionSpec;
 use crate::store::{Digest, InputId, Record, StoreError};
 
@@ -215,7 +215,7 @@ impl Host {
         if at > records {
             return Err(HostError::NoRecord { session: id.to_owned(), records, at });
         }
-        let paused = paused_by(&before).map(str::to_owned);
+        let paused = paused_by(&before);
         let genesis = self.inner.genesis_of_copy(new, genesis)?;
         let after = before.split_off(usize::try_from(at).unwrap_or(usize::MAX));
         let given = self.view(id, None).map(|original| given_results(&original, &after)).unwrap_or_default();
@@ -240,23 +240,13 @@ impl Host {
     }
 
     /// Takes a session that cannot be restored back to its last rest; returns the record of that rest. A paused session
-    /// stays paused. Any other session is unchanged.
+    /// stays paused, as does one whose end cannot be read. Any other session is unchanged.
     pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
         let (spec, connections) = self.inner.stored_parts(id)?;
         let _lock = store.lock(id)?;
-        let before = store.load(id, 0, None)?.records;
-        let session_factory = session_factory(id, &spec, &connections);
-        let rest = rewind_to_rest(store, id, &session_factory)?;
-        if let (Some(_), Some(by)) = (rest, paused_by(&before)) {
-            let Restored { mut session, last, .. } = restore(store, id, &session_factory)?;
-            if session.paused().is_none() {
-                let added = pause(&mut session, by).into_iter().collect();
-                store.append(id, last, added).await.map_err(|error| StoreError::NotWritten(error.to_string()))?;
-            }
-        }
-        Ok(rest)
+        Ok(rewind_to_rest(store, id, &session_factory(id, &spec, &connections))?)
     }
 
     /// Removes a session and all its data.

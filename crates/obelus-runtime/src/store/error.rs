@@ -114,6 +114,8 @@ pub enum StoreError {
         place: PathBuf,
         /// Its permissions.
         mode: u32,
+        /// Its owner, if that is another user: only this user can change the permissions.
+        owner: Option<u32>,
     },
     /// The folder or the file belongs to another user, who can write to it.
     OfAnother {
@@ -167,9 +169,12 @@ impl StoreError {
             StoreError::Unreachable(why) => fill(words.unreachable, &[why]),
             StoreError::OnlyLooking(folder) => fill(words.only_looking, &[&path(folder)]),
             StoreError::Folder(folder, why) => fill(words.folder, &[&path(folder), &why.to_string()]),
-            StoreError::OpenToOthers { place, mode } => {
-                let place = path(place);
-                fill(words.open_to_others, &[&place, &format!("{mode:03o}"), &format!("chmod go-w {place}")])
+            StoreError::OpenToOthers { place, mode, owner } => {
+                let (place, mode) = (path(place), format!("{mode:03o}"));
+                match owner {
+                    None => fill(words.open_to_others, &[&place, &mode, &format!("chmod go-w {place}")]),
+                    Some(owner) => fill(words.open_and_foreign, &[&place, &mode, &owner.to_string()]),
+                }
             }
             StoreError::OfAnother { place, owner } => fill(words.of_another, &[&path(place), &owner.to_string()]),
             // Only programs see these.

@@ -22,6 +22,7 @@ pub struct MemoryStore {
 }
 
 /// One session.
+#[derive(Clone)]
 struct MemorySession {
     created: Time,
     genesis: Value,
@@ -186,12 +187,15 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
+    fn cut(&self, id: &str, from: u64, then: Vec<Record>) -> Result<(), StoreError> {
         self.with(id, |stored| {
-            stored.records.truncate(usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX));
-            stored.taken.retain(|_, seq| *seq < from);
-            stored.checkpoint = stored.checkpoint.take().filter(|checkpoint| checkpoint.seq < from);
-            stored.questions = stored.questions.take().filter(|(seq, _)| *seq < from);
+            let mut kept = stored.clone();
+            kept.records.truncate(usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX));
+            kept.taken.retain(|_, seq| *seq < from);
+            kept.checkpoint = kept.checkpoint.take().filter(|checkpoint| checkpoint.seq < from);
+            kept.questions = kept.questions.take().filter(|(seq, _)| *seq < from);
+            kept.append(id, then)?;
+            *stored = kept;
             Ok(())
         })
     }

@@ -44,6 +44,7 @@ use super::{
     Snapshot, Store, StoreError, check_name,
 };
 use crate::summary::SessionSummary;
+use access::StoreUse;
 use file::OpenFile;
 use index::RecordIndex;
 use journal::{Encoded, number, signed};
@@ -86,7 +87,7 @@ impl SqliteStore {
     /// Opens the store in a folder, which is created if necessary. A store that other users can write is refused.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         access::create(folder)?;
-        access::check(folder)?;
+        access::check(folder, StoreUse::Run)?;
         Self::open_insecure(folder)
     }
 
@@ -102,9 +103,9 @@ impl SqliteStore {
     }
 
     /// Opens a store for reading only, also while another process holds it. A store that other users can write is
-    /// refused.
+    /// refused; root may read the store of any user.
     pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
-        access::check(folder)?;
+        access::check(folder, StoreUse::Look)?;
         Self::open_read_only_insecure(folder)
     }
 
@@ -122,7 +123,17 @@ impl SqliteStore {
     /// Creates the folder of a store for files that commands keep there, unless other users can write to it.
     pub fn create_folder(folder: &Path) -> Result<(), StoreError> {
         access::create(folder)?;
-        access::check(folder)
+        access::check(folder, StoreUse::Run)
+    }
+
+    /// The same, whoever can write to it.
+    pub fn create_folder_insecure(folder: &Path) -> Result<(), StoreError> {
+        access::create(folder)
+    }
+
+    /// Refuses the folder of a store that other users can write. A missing one is no error.
+    pub fn check_folder(folder: &Path) -> Result<(), StoreError> {
+        access::check(folder, StoreUse::Run)
     }
 
     /// Whether a process holds the store for writing.
@@ -326,12 +337,13 @@ impl Store for SqliteStore {
         crate::session_files::SessionFiles::remove(self.folder(), id)
     }
 
-    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
-        let name = id.to_owned();
+    fn cut(&self, id: &str, from: u64, then: Vec<Record>) -> Result<(), StoreError> {
+        let (name, then) = (id.to_owned(), Encoded::all(id, then)?);
         self.writer()?.forget(id);
         self.write(move |file| {
             let session = file.number(&name)?;
-            file.cut(session, signed(from))
+            file.cut(session, signed(from))?;
+            journal::append(file, &name, None, &then).map(drop)
         })
     }
 }

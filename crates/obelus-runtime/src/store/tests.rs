@@ -129,7 +129,7 @@ fn an_input_of_an_id_is_taken_once_in_a_session() {
         assert_eq!((records(store, "s").len(), store.genesis("u").unwrap()), (2, None), "nothing of the batch");
         assert_eq!(append(store, "s", sent("b")).unwrap(), 3);
         assert_eq!(append(store, "t", sent("a")).unwrap(), 1, "another session");
-        store.cut("s", 2).unwrap();
+        store.cut("s", 2, Vec::new()).unwrap();
         assert_eq!(store.taken("s", &id("a")).unwrap(), None, "it was taken back");
     });
 }
@@ -140,10 +140,25 @@ fn a_journal_that_is_cut_goes_on_before_the_cut() {
         store.create("s", Time(0), &json!({}), ticks(0..20)).unwrap();
         let rest = || CheckpointData { checkpoint: Some("{}".to_owned()), ..CheckpointData::default() };
         store.store_checkpoint("s", 15, rest());
-        store.cut("s", 11).unwrap();
+        store.cut("s", 11, Vec::new()).unwrap();
         assert_eq!(store.snapshot("s").unwrap(), None, "it knew more than the journal does");
         assert_eq!(append(store, "s", ticks(50..51)).unwrap(), 11);
         assert_eq!(records(store, "s"), [ticks(0..10), ticks(50..51)].concat());
+    });
+}
+
+#[test]
+fn the_end_of_a_journal_is_replaced_as_a_whole_or_not_at_all() {
+    for_every_engine("replace", |store| {
+        let sent = |text: &str| vec![Record { id: Some(id(text)), ..Record::new(Time(1), Input::Tick) }];
+        store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
+        append(store, "s", [sent("a"), ticks(1..5)].concat()).unwrap();
+        let before = records(store, "s");
+        assert!(store.cut("s", 3, sent("a")).is_err(), "the first record has this id");
+        assert_eq!(records(store, "s"), before, "nothing was cut");
+        store.cut("s", 3, ticks(9..10)).unwrap();
+        assert_eq!(records(store, "s"), [before[..2].to_vec(), ticks(9..10)].concat());
+        assert_eq!(append(store, "s", ticks(10..11)).unwrap(), 4);
     });
 }
 

@@ -154,8 +154,8 @@ impl Store for Small {
         self.inner.remove(id)
     }
 
-    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
-        self.inner.cut(id, from)
+    fn cut(&self, id: &str, from: u64, then: Vec<Record>) -> Result<(), StoreError> {
+        self.inner.cut(id, from, then)
     }
 }
 
@@ -166,7 +166,7 @@ impl Folder {
     pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("obelus-runtime-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
+        obelus_runtime::SqliteStore::create_folder(&folder).unwrap();
         Self(folder)
     }
 }

@@ -40,7 +40,7 @@ fn unfinished_tasks_are_open_after_a_restore() {
     let scene = Scene::new();
     scene.turns(Made::default(), 1);
     let before_the_last_end = scene.records().len() as u64;
-    scene.store.cut("s", before_the_last_end).unwrap();
+    scene.store.cut("s", before_the_last_end, Vec::new()).unwrap();
     let restored = restore(&scene.store, "s", &Made::default().session_factory()).unwrap();
     assert_eq!((restored.last, restored.open.len(), restored.reply.is_some()), (before_the_last_end - 1, 1, false));
 }
@@ -85,7 +85,7 @@ fn an_input_accepted_before_and_refused_now_is_a_difference() {
     assert_eq!((seq, rest), (5, 4));
     assert!(what.starts_with("it is refused now: "), "{what}");
     // Versions before digests wrote inputs to the journal before the session accepted them.
-    scene.store.cut("s", 5).unwrap();
+    scene.store.cut("s", 5, Vec::new()).unwrap();
     scene.append(vec![Record::new(Time(9), input)]);
     assert!(restore(&scene.store, "s", &Made::default().session_factory()).is_ok());
 }

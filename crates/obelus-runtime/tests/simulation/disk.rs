@@ -179,7 +179,7 @@ impl Store for DiskStore {
         Ok(())
     }
 
-    fn cut(&self, _: &str, _: u64) -> Result<(), StoreError> {
+    fn cut(&self, _: &str, _: u64, _: Vec<Record>) -> Result<(), StoreError> {
         Ok(())
     }
 }

@@ -46,6 +46,29 @@ pub(crate) async fn dur_11_an_import_that_is_paused_starts_nothing_until_it_is_r
     }
 }
 
+pub(crate) async fn dur_11_an_imported_pause_does_not_hide_that_of_the_import(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let (id, copy, fork) = (world.id("s"), world.id("copy"), world.id("fork"));
+    host.create(&id, chain("read", 2)).await.unwrap();
+    let mut export = host.export(&id).unwrap();
+    host.remove(&id).await.unwrap();
+    // A run of another protocol ends the pause of a fork.
+    let by = SentBy::ForkOf { session: "x", at: 1 }.to_string();
+    let forged = [Input::Pause { by: by.clone() }, Input::RunPlan, Input::Pause { by }];
+    export.records.extend(forged.map(|input| Record::new(export.created, input)));
+    for name in [&id, &copy] {
+        host.import(name, export.clone(), true).unwrap();
+    }
+    host.open(&id).await.unwrap().pause("ann").await.unwrap();
+    host.fork(&id, &fork, None).unwrap();
+    for name in [&id, &copy, &fork] {
+        let handle = host.open(name).await.unwrap();
+        let by = handle.inspect(|session| session.paused().map(str::to_owned)).await.unwrap().unwrap();
+        assert!(matches!(SentBy::of(&by), SentBy::ImportOf(_)), "{name}: {by}");
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
 pub(crate) async fn dur_11_the_fork_of_a_paused_session_is_paused_wherever_it_begins(world: &dyn World) {
     let (host, calls) = counted(world);
     let (id, early, late) = (world.id("s"), world.id("early"), world.id("late"));

@@ -79,6 +79,7 @@ cases! {
     a_question_expires_by_itself;
     an_export_is_imported_under_its_own_name;
     dur_11_an_import_that_is_paused_starts_nothing_until_it_is_resumed;
+    dur_11_an_imported_pause_does_not_hide_that_of_the_import;
     dur_11_the_fork_of_a_paused_session_is_paused_wherever_it_begins;
     sessions_work_side_by_side;
     del_3_the_calls_of_delegates_run_at_once;

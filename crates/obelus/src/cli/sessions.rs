@@ -111,8 +111,8 @@ Examples:
     /// Under its own name it continues as after a crash. Under another name it is a copy: calls that were running become
     /// questions and are not repeated.
     ///
-    /// A session that could start programs or reach addresses is paused: the command lists them, and nothing starts until
-    /// you resume the session.
+    /// The session is paused: the command lists the programs and addresses that it could use, and nothing starts until you
+    /// resume it.
     #[command(
         after_help = "Examples:\n  obelus sessions import letters.jsonl && obelus sessions resume letters\n  obelus sessions import letters.jsonl --trusted\n  zcat letters.gz | obelus sessions import - --as copy"
     )]

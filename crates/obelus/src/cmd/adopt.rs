@@ -45,7 +45,7 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as
     })?;
     let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?, None)?);
     let words = words_of(spec.language.as_deref());
-    let host = host_of(store, connector(at, &Notices::default()));
+    let host = host_of(store, connector(at, &Notices::default())?);
     let (state, open, narrator) = on(async {
         let by = SentBy::ImportOf(&name).to_string();
         // An invalid state is refused before anything is stored.

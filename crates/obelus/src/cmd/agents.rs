@@ -338,7 +338,7 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
 
 /// The prompts of a session's model after each of these messages, including the tools of its MCP servers.
 pub(super) async fn asked_of(mut spec: SessionSpec, say: &[String]) -> Result<AskedPrompts> {
-    let connector = connector(&StoreArgs::default(), &Notices::default());
+    let connector = connector(&StoreArgs::default(), &Notices::default())?;
     let connections = connector.begin(&mut spec, None).await?;
     if let Some(services) = &connections.services {
         services.close().await;

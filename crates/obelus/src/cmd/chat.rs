@@ -53,10 +53,10 @@ use obelus_runtime::{Host, SessionHandle, SessionSpec};
 use super::agents;
 use super::holder::GuestServer;
 use super::host::{
-    Notices, connector, host_of, open_store, report_changes, report_reopened, store_folder, with_options,
+    Notices, checked_folder, connector, host_of, open_store, report_changes, report_reopened, with_options,
 };
 use super::run::{load_agent, on};
-use crate::cli::{ChatArgs, RunOptions};
+use crate::cli::{ChatArgs, RunOptions, StoreArgs};
 use crate::command_error::wrong;
 use crate::language::{Words, fill, mode_means, words_of};
 use crate::output::Exit;
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &ChatArgs) -> Result<Exit> {
     on(async {
         let notices = Notices::default();
         let is_alone = !is_terminal && args.how.session.is_none();
-        let mut side = user_side(args, is_terminal);
+        let mut side = user_side(args, is_terminal)?;
         let opened = match open(args, &notices, is_alone, &mut side).await {
             Ok(Some(opened)) => opened,
             // A person who leaves before the first message leaves no session behind.
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &ChatArgs) -> Result<Exit> {
         let phrases = words_of(opened.language.as_deref());
         let surface = if is_terminal { Surface::Terminal } else { Surface::Lines };
         let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, surface).await?;
-        talk.store.clone_from(&args.how.store.store);
+        talk.store.clone_from(&args.how.store);
         let screen = talk.screen.clone();
         notices.set_receiver(move |words| screen.lock().complain(words));
         if let Some(mode) = opened.mode
@@ -153,13 +153,13 @@ async fn converse(talk: Talk, side: UserSide, first: Option<String>) -> Result<E
 }
 
 /// The user's side.
-fn user_side(args: &ChatArgs, is_terminal: bool) -> UserSide {
+fn user_side(args: &ChatArgs, is_terminal: bool) -> Result<UserSide> {
     if !is_terminal {
-        return UserSide::of_lines();
+        return Ok(UserSide::of_lines());
     }
-    let history = store_folder(&args.how.store).ok().map(|folder| folder.join("chat_history"));
+    let history = checked_folder(&args.how.store)?.map(|folder| folder.join("chat_history"));
     let has_colours = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-    UserSide::Terminal(Some(Box::new(Editor::new(history.as_deref(), has_colours))))
+    Ok(UserSide::Terminal(Some(Box::new(Editor::new(history.as_deref(), has_colours)))))
 }
 
 /// Runs a session of another command with a person at the terminal: steps and questions appear as in a conversation,
@@ -167,7 +167,7 @@ fn user_side(args: &ChatArgs, is_terminal: bool) -> UserSide {
 pub(crate) async fn attend(
     handle: &SessionHandle,
     session: Option<String>,
-    store: Option<PathBuf>,
+    store: StoreArgs,
     phrases: &'static Words,
     work: Vec<ChatWork>,
 ) -> Result<bool> {
@@ -234,7 +234,7 @@ fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> 
 /// Opens the session, new or existing; none if the person left before it was created. With `is_alone`, questions of
 /// running calls are declined, because no person can answer.
 async fn open(args: &ChatArgs, notices: &Notices, is_alone: bool, side: &mut UserSide) -> Result<Option<OpenedChat>> {
-    let connector = connector(&args.how.store, notices);
+    let connector = connector(&args.how.store, notices)?;
     let Some(id) = &args.how.session else {
         let Some((mut spec, first)) = begun(args, side).await? else { return Ok(None) };
         spec.local.unattended = is_alone;

@@ -62,7 +62,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
 async fn work(args: &WorkerArgs) -> Result<Exit> {
     let words = &words_of(None).serving;
     let cluster = cluster(&args.engine, Cluster::new)?;
-    let connector = connector(&args.store, &Notices::default());
+    let connector = connector(&args.store, &Notices::default())?;
     let worker = Worker::bind(cluster.clone(), connector, args.listen).await.context("--listen")?;
     let cannot_open = |what: &str| output::warning(&fill(words.worker_cannot_open, &[what, "--agents"]));
     let worker = worker.agents(args.agents.clone()).warning(cannot_open);

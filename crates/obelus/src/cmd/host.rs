@@ -1,6 +1,5 @@
 //! Specs and hosts for commands.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,14 +91,14 @@ pub(crate) fn short_secrets(names: &[String]) -> String {
 }
 
 /// The connector of a command's sessions. Logins to MCP servers are stored in the store's folder, if there is one.
-pub(crate) fn connector(store: &StoreArgs, notices: &Notices) -> StandardConnector {
+pub(crate) fn connector(store: &StoreArgs, notices: &Notices) -> Result<StandardConnector> {
     let notices = notices.clone();
     let connector = StandardConnector::new().with_language(chosen()).with_notices(move |notice| notices.take(notice));
-    match store_folder(store) {
-        Ok(folder) => connector.with_logins(folder),
-        // Without a home folder there is no place for logins, and only servers that need a login fail.
-        Err(_) => connector,
-    }
+    // Without a home folder there is no place for logins, and only servers that need a login fail.
+    Ok(match checked_folder(store)? {
+        Some(folder) => connector.with_logins(folder),
+        None => connector,
+    })
 }
 
 /// A host of sessions in a store.
@@ -159,6 +158,15 @@ pub(crate) fn store_folder(said: &StoreArgs) -> Result<PathBuf> {
     }
 }
 
+/// The folder of the store, which may be missing, for a command without a saved session; none without a home folder.
+pub(crate) fn checked_folder(said: &StoreArgs) -> Result<Option<PathBuf>> {
+    let Ok(folder) = store_folder(said) else { return Ok(None) };
+    if !said.insecure_store {
+        SqliteStore::check_folder(&folder)?;
+    }
+    Ok(Some(folder))
+}
+
 /// Opens the store of a command.
 pub(crate) fn open_store(said: &StoreArgs) -> Result<SqliteStore> {
     let folder = store_folder(said)?;
@@ -180,7 +188,7 @@ pub(crate) fn read_store(said: &StoreArgs) -> Result<SqliteStore> {
 pub(crate) fn created_folder(said: &StoreArgs) -> Result<PathBuf> {
     let folder = store_folder(said)?;
     if said.insecure_store {
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        SqliteStore::create_folder_insecure(&folder)?;
     } else {
         SqliteStore::create_folder(&folder)?;
     }

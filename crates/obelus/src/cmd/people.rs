@@ -1,7 +1,7 @@
 //! Questions as text outside of a conversation: the inbox, a shown session, a run without a terminal.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -15,6 +15,7 @@ use obelus_runtime::people::{QuestionView, StepLine, Titles, consent_in_words};
 use serde_json::Value;
 
 use super::chat::{listed, numbers, question_lines, styled};
+use crate::cli::StoreArgs;
 use crate::command_error::wrong;
 use crate::language::{Words, fill, words_for_message};
 use crate::local_time::local_time;
@@ -54,7 +55,7 @@ impl Narrator {
     }
 
     /// The commands that answer a question of a stored session.
-    pub(crate) fn how_to_answer(&self, view: &QuestionView, id: &str, store: Option<&Path>) -> String {
+    pub(crate) fn how_to_answer(&self, view: &QuestionView, id: &str, store: &StoreArgs) -> String {
         let answering = &self.phrases.answering;
         let phrase = match view.about {
             About::Input => answering.how_input,
@@ -67,12 +68,11 @@ impl Narrator {
     }
 }
 
-/// A name in a command that is shown. A named store is named again, so that the line can be pasted.
-pub(crate) fn with_store(name: &str, store: Option<&Path>) -> String {
-    match store {
-        Some(folder) => visible(&format!("{name} --store {}", quoted(&folder.display().to_string()))),
-        None => visible(name),
-    }
+/// A name in a command that is shown. The options of the store are named again, so that the line can be pasted.
+pub(crate) fn with_store(name: &str, at: &StoreArgs) -> String {
+    let folder = at.store.as_ref().map(|folder| format!(" --store {}", quoted(&folder.display().to_string())));
+    let insecure = if at.insecure_store { " --insecure-store" } else { "" };
+    visible(&format!("{name}{}{insecure}", folder.unwrap_or_default()))
 }
 
 /// The indexes of the calls with the numbers of `--only`, such as `1-3,7`, of which these are open; none for all.
@@ -226,6 +226,19 @@ pub(crate) fn value_said(typed: &str, schema: Option<&Value>) -> Value {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_shown_command_names_the_options_of_the_store_again() {
+        for (store, insecure_store, shown) in [
+            (None, false, "s"),
+            (Some("a b"), false, "s --store 'a b'"),
+            (Some("x"), true, "s --store x --insecure-store"),
+            (None, true, "s --insecure-store"),
+        ] {
+            let at = StoreArgs { store: store.map(PathBuf::from), insecure_store };
+            assert_eq!(with_store("s", &at), shown);
+        }
+    }
 
     #[test]
     fn digits_stay_a_text_in_a_text_field() {

@@ -71,7 +71,7 @@ pub(crate) fn request(args: &RunArgs) -> Result<Exit> {
         begin,
         &args.how,
         &args.image,
-        ShowOptions { as_json: args.json, is_plan: false, store: args.how.store.store.clone() },
+        ShowOptions { as_json: args.json, is_plan: false, store: args.how.store.clone() },
     )
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
         Input::RunPlan,
         &args.how,
         &[],
-        ShowOptions { as_json: args.json, is_plan: true, store: args.how.store.store.clone() },
+        ShowOptions { as_json: args.json, is_plan: true, store: args.how.store.clone() },
     )
 }
 
@@ -129,7 +129,7 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
         .iter()
         .chain(&spec.unread_in_delegates())
         .for_each(|fault| output::warning(&visible(&fault.text)));
-    let connector = connector(&how.store, &Notices::default());
+    let connector = connector(&how.store, &Notices::default())?;
     let Some(id) = &how.session else {
         spec.local.unattended = !shown.has_people();
         return on(async {

@@ -64,7 +64,7 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
 
 /// The host, its folder, and whether this process alone runs the sessions.
 fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
-    let connector = connector(&args.store, &Notices::default());
+    let connector = connector(&args.store, &Notices::default())?;
     #[cfg(feature = "restate")]
     if args.engine.engine == crate::cli::EngineName::Restate {
         // Tokens and the data of the compatible protocols are stored here.

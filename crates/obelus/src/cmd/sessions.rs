@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `inspect`, `event_texts` | list, show, log, inbox; events as text |
 //! | `interrupted` | how to continue a session whose process has ended |
+//! | `import_uses` | what an imported session could use |
 //! | `transfer` | export, import, fork, back |
 //! | `as_plan`, `plan_inputs`, `plan_paths` | export as a plan, whose inputs are the user's literals |
 //! | `consents` | standing consents: list, give, revoke |
@@ -15,6 +16,7 @@
 mod as_plan;
 pub(super) mod consents;
 mod event_texts;
+mod import_uses;
 pub(super) mod inspect;
 pub(super) mod interrupted;
 mod lifecycle;
@@ -99,11 +101,11 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
             transfer::export(&viewer(&inspect::open_for(store, id)?), id, out.as_deref())
         }
         SessionsCommand::Import { file, name, trusted, store, .. } => {
-            let named = |id: &str| with_store(id, store.store.as_deref());
+            let named = |id: &str| with_store(id, store);
             transfer::import(&viewer(&open_store(store)?), file, name.as_deref(), *trusted, named)
         }
         SessionsCommand::Fork { id, new, at, store, .. } => transfer::fork_at(&open_store(store)?, id, new, *at),
-        SessionsCommand::Back { id, save, store, .. } => transfer::back(&open_store(store)?, id, save),
+        SessionsCommand::Back { id, save, store, .. } => transfer::back(store, id, save),
         SessionsCommand::Consents { id, revoke, store, json, .. } => consents::run(id, revoke.as_deref(), store, *json),
         SessionsCommand::Pause { id, store, .. } => lifecycle::pause(id, store),
         SessionsCommand::Resume { id, store, json, .. } => lifecycle::resume(id, store, *json),
@@ -145,7 +147,7 @@ pub(crate) fn read_session(store: &StoreArgs, id: &str) -> Result<Session> {
 
 /// Opens a session of a store, to continue it.
 async fn opened(store: &SqliteStore, at: &StoreArgs, id: &str) -> Result<(Host, SessionHandle)> {
-    let host = host_of(store, connector(at, &Notices::default()));
+    let host = host_of(store, connector(at, &Notices::default())?);
     let handle = host.open(id).await?;
     report_reopened(&handle).await?;
     Ok((host, handle))
@@ -308,13 +310,12 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
             if as_json {
                 output::json(&json!({"taken": true, "paused": by}));
             } else {
-                let named = with_store(session, store.store.as_deref());
+                let named = with_store(session, store);
                 output::note(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), &named]));
             }
             return Ok(Exit::Done);
         }
         let stage = SessionRun { host, handle, folder: Some(open.folder().to_owned()) };
-        play(stage, Begin::GoingOn(Some(input)), ShowOptions { as_json, is_plan: false, store: store.store.clone() })
-            .await
+        play(stage, Begin::GoingOn(Some(input)), ShowOptions { as_json, is_plan: false, store: store.clone() }).await
     })
 }

@@ -8,6 +8,7 @@ mod schema;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
@@ -74,7 +75,8 @@ impl Server {
     fn start(name: &str) -> Self {
         let store = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("clients-store-{name}"));
         let _ = fs::remove_dir_all(&store);
-        fs::create_dir_all(&store).expect("a folder");
+        // For its owner only, as the program makes it.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&store).expect("a folder");
         let (child, address) = spawn(&store);
         Self { child, address, store }
     }
@@ -145,7 +147,7 @@ fn langgraphs_client_continues_after_the_server_was_killed() {
     let (script, admin) = (scripts().join("langgraph_restart.py"), server.token("admin"));
     let run_phase = |server: &Server, phase: &str| {
         let mut program = Command::new(&*PYTHON);
-        program.arg(&script).arg(phase).arg(server.store.join("seen.json"));
+        program.arg(&script).arg(phase).arg(server.store.with_extension("seen.json"));
         run(phase, program.env("ADDRESS", &server.address).env("ADMIN", &admin));
     };
     run_phase(&server, "before");

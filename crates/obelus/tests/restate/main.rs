@@ -78,7 +78,7 @@ fn a_conversation_on_a_cluster_is_the_same_as_on_one_machine() {
     let (file, store) = (file.to_str().expect("a path"), folder("restate-embedded"));
     let store = store.to_str().expect("a path");
     run(&[&["sessions", "export", "monday", "--out", file], engine.as_slice()].concat());
-    run(&["sessions", "import", file, "--store", store]);
+    run(&["sessions", "import", file, "--trusted", "--store", store]);
     assert!(run(&["sessions", "list", "--store", store]).contains("monday"));
     fs::remove_file(file).expect("the file");
     run(&["sessions", "export", "monday", "--out", file, "--store", store]);

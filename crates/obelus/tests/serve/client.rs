@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,8 +25,13 @@ pub(crate) struct Server {
 pub(crate) fn folder(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("serve-{name}"));
     let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("a folder for the test");
+    private(&path);
     path
+}
+
+/// Creates a folder for its owner only, as the program makes the folder of a store.
+pub(crate) fn private(folder: &Path) {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).expect("a folder for the test");
 }
 
 /// The binary with these arguments.

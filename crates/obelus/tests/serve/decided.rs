@@ -153,12 +153,24 @@ fn a_store_writable_by_others_is_not_used_unless_permitted() {
     let words = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && words.contains("chmod go-w") && words.contains("--insecure-store"), "{words}");
     assert!(fs::read_dir(&store).unwrap().next().is_none(), "nothing was written");
-    for command in [&["sessions", "list"][..], &["inbox"], &["sessions", "rm", "s"], &["tokens", "add", "eve"]] {
+    for command in [
+        &["sessions", "list"][..],
+        &["inbox"],
+        &["sessions", "rm", "s"],
+        &["tokens", "add", "eve"],
+        // They read and write logins there, also without a saved session.
+        &["run", "notes", "--say", "hello"],
+        &["chat", "--agent", "notes"],
+    ] {
         let refused = obelus(command).arg("--store").arg(&store).env("LANG", "ru_RU.UTF-8").output().unwrap();
         let words = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success() && words.contains("chmod go-w"), "{command:?}: {words}");
         assert!(fs::read_dir(&store).unwrap().next().is_none(), "{command:?}: nothing was written");
     }
-    let server = Server::over(store, &["--insecure-store"]);
+    let server = Server::over(store.clone(), &["--insecure-store"]);
     assert_eq!(server.get("/api/v1/me").status, 200);
+    let missing = store.join("missing");
+    let added = obelus(&["tokens", "add", "eve", "--insecure-store", "--store"]).arg(&missing).output().unwrap();
+    assert!(added.status.success(), "{added:?}");
+    assert_eq!(fs::metadata(&missing).unwrap().permissions().mode() & 0o777, 0o700, "it is for its owner only");
 }

@@ -61,6 +61,35 @@ fn a_role_limits_its_calls_and_answers_carry_the_name() {
 }
 
 #[test]
+fn only_an_admin_resumes_an_imported_session() {
+    let server = Server::start("resume-import", &[]);
+    server.session("s");
+    let file = server.store.with_file_name("resume-import.jsonl");
+    fs::write(&file, &server.get("/api/v1/sessions/s/export").body).unwrap();
+    let store = server.kill();
+    for args in [&["rm", "s"][..], &["import", file.to_str().unwrap()]] {
+        let done = obelus(&[&["sessions"], args].concat()).arg("--store").arg(&store).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+    }
+    let server = Server::over(store, &[]);
+    let operator = format!("Bearer {}", token(&server, "oleg", "operator"));
+    let path = "/api/v1/sessions/s/resume";
+    // Another pause and a fork change nothing about it.
+    assert_eq!(server.send("POST", "/api/v1/sessions/s/pause", &[("authorization", &operator)], None).status, 200);
+    assert_eq!(server.post("/api/v1/sessions/s/fork", &json!({"id": "copy"})).status, 201);
+    for path in [path, "/api/v1/sessions/copy/resume"] {
+        let refused = server.send("POST", path, &[("authorization", &operator)], None);
+        assert_eq!((refused.status, refused.code().as_str()), (403, "forbidden"));
+        let words = refused.json()["error"].to_string();
+        assert!(words.contains("imported") && words.contains("sessions show"), "{words}");
+    }
+    assert_eq!(server.call("POST", path, None).status, 200);
+    // A pause by a person is for operators again.
+    assert_eq!(server.call("POST", "/api/v1/sessions/s/pause", None).status, 200);
+    assert_eq!(server.send("POST", path, &[("authorization", &operator)], None).status, 200);
+}
+
+#[test]
 fn other_hosts_and_origins_are_refused_on_every_path_and_stream() {
     let server = Server::start("hosts", &["--host", "agents.example.test", "--origin", "https://console.example.test"]);
     server.session("s");

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{Remote, Server, folder, number_of, wait_for};
+use super::client::{Remote, Server, folder, number_of, private, wait_for};
 
 /// Sessions, and the clients that talk to them.
 const SESSIONS: usize = 64;
@@ -233,7 +233,7 @@ fn storm(name: &str) -> (Storm, Server) {
         over: AtomicBool::new(false),
     };
     let store = home.join("store");
-    fs::create_dir_all(&store).unwrap();
+    private(&store);
     let server = Server::over(store, &storm.arguments());
     storm.token.clone_from(&server.token);
     *storm.address.lock().unwrap() = Some(server.address);

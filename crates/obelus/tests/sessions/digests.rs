@@ -16,7 +16,7 @@ use super::{Harness, state, words};
 fn fixture(name: &str, stored: &str, file: &str) -> Harness {
     let harness = Harness::new(name);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(stored);
-    fs::create_dir_all(harness.folder.join("store")).unwrap();
+    harness.create_store();
     for (file, place) in [("obelus.db", "store/obelus.db"), (file, file)] {
         fs::copy(folder.join(file), harness.folder.join(place)).unwrap();
     }

@@ -10,6 +10,7 @@ mod rules;
 mod waiting;
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -51,6 +52,11 @@ impl Harness {
         fs::write(folder.join("mark.sh"), MARK).unwrap();
         fs::set_permissions(folder.join("mark.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         Self { folder }
+    }
+
+    /// The folder of the store, for its owner only, as the program makes it.
+    fn create_store(&self) {
+        fs::DirBuilder::new().mode(0o700).create(self.folder.join("store")).unwrap();
     }
 
     fn obelus(&self, args: &[&str]) -> Command {
@@ -444,7 +450,7 @@ fn stores_of_older_formats_open_and_their_sessions_continue() {
     for form in [1, 2, 3] {
         let harness = Harness::new(&format!("form-{form}"));
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        fs::create_dir_all(harness.folder.join("store")).unwrap();
+        harness.create_store();
         fs::copy(fixtures.join(format!("store-form-{form}/obelus.db")), harness.folder.join("store/obelus.db"))
             .unwrap();
         let rows = harness.json(&["sessions", "list", "--json"]);

@@ -130,7 +130,7 @@ const MARK: &str =
     "tools:\n  mark: {type: object, properties: {id: {}}, x-effect: create, x-trust: trusted, x-target: []}\n";
 
 /// A session `s` that used a tool which its agent got after the session had begun.
-fn session_with_later_tool(name: &str) -> Harness {
+pub(super) fn session_with_later_tool(name: &str) -> Harness {
     let harness = Harness::new(name);
     helper(&harness, "");
     harness.succeeds(&["run", "helper", "--say", "hello", "--session", "s"]);
@@ -226,7 +226,7 @@ fn a_plan_with_an_effect_in_doubt_is_not_a_success() {
 fn a_store_can_be_read_after_its_creation_was_killed() {
     let harness = Harness::new("created");
     let store = harness.folder.join("store");
-    fs::create_dir_all(&store).unwrap();
+    harness.create_store();
     let connection = rusqlite::Connection::open(store.join("obelus.db")).unwrap();
     connection
         .execute_batch("PRAGMA cache_size = 1; CREATE TABLE half (made); BEGIN; INSERT INTO half VALUES (1);")

@@ -5,6 +5,8 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use obelus_kernel::session::Session;
+use obelus_kernel::session::sent_by::SentBy;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -130,5 +132,11 @@ pub(super) async fn pause(State(app): State<App>, access: Access, InPath(id): In
     responses((status = 200, body = Taken), Failures))]
 pub(super) async fn resume(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> JsonResult<Taken> {
     access.needs(TokenRole::Operator)?;
+    let is_import =
+        |session: &Session| session.paused().is_some_and(|by| matches!(SentBy::of(by), SentBy::ImportOf(_)));
+    // Whoever lets an import go on starts the programs that its file names.
+    if access.needs(TokenRole::Admin).is_err() && app.service().read(&id, is_import).await? {
+        return Err(ChannelError::Imported(id).into());
+    }
     Ok(Json(app.service().resume(&id, &access.by(), access.input_id()).await?))
 }

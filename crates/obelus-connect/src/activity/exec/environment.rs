@@ -1,13 +1,12 @@
 //! The environment of a program: inherited, except secrets that are not named in the binding.
 
-use std::env;
-
 use obelus_runtime::Secret;
 use serde_json::Value;
 use tokio::process::Command;
 
+use crate::activity::DeclaredNames;
 use crate::activity::binding::{BindingError, BindingFields};
-use crate::activity::secret_name::{is_withheld, looks_secret, note_passed};
+use crate::activity::secret_name::looks_secret;
 
 /// The field `env` of a binding.
 #[derive(Default)]
@@ -16,12 +15,14 @@ pub(super) struct Environment {
     passed: Vec<String>,
     /// Variables set by the binding.
     set: Vec<(String, String)>,
+    /// The secrets of its agent.
+    declared: DeclaredNames,
 }
 
 impl Environment {
     /// A list of names to pass on, or an object of values, where `true` passes the variable on.
-    pub(super) fn parse(fields: &BindingFields<'_>) -> Result<Self, BindingError> {
-        let mut environment = Self::default();
+    pub(super) fn parse(fields: &BindingFields<'_>, declared: &DeclaredNames) -> Result<Self, BindingError> {
+        let mut environment = Self { declared: declared.clone(), ..Self::default() };
         match fields.get("env") {
             Some(Value::Object(variables)) => {
                 for (name, value) in variables {
@@ -50,19 +51,12 @@ impl Environment {
     }
 
     pub(super) fn apply(&self, command: &mut Command) {
-        for (name, _) in env::vars_os() {
-            // A name that is not valid text cannot be named in a binding.
-            let shown = name.to_string_lossy();
-            if is_withheld(&shown, &self.passed) {
-                command.env_remove(&name);
-            }
-        }
+        self.declared.withhold(command, &self.passed);
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 
     /// Registers the secrets that the program gets, so that they are masked in its output.
     pub(super) fn declare_secrets(&self) {
-        note_passed(&self.passed);
         for name in self.passed.iter().filter(|name| looks_secret(name)) {
             Secret::from_env(name).iter().for_each(|secret| secret.declare(name));
         }

@@ -44,7 +44,6 @@ impl AuthConfig {
             let Some(text) = fields.text(field)? else { return Ok(None) };
             let problem = "a secret stands in no file: give the name of a variable of the environment, such as $SECRET";
             let name = variable(text).ok_or_else(|| fields.wrong(field, problem))?;
-            Secret::note_name(&name);
             Ok(Some(name))
         };
         let (secret, key) = (named("client_secret")?, named("private_key")?);

@@ -60,7 +60,7 @@ fn a_damaged_end_is_left_out_and_reported_and_the_journal_goes_on_before_it() {
     let cut = read.cut.unwrap();
     assert_eq!((read.records.len(), cut.seq, cut.records), (1, 2, 2));
     assert!(store.journal("a").is_err(), "nothing is left out in silence");
-    store.cut("a", cut.seq).unwrap();
+    store.cut("a", cut.seq, Vec::new()).unwrap();
     append(&store, "a", ticks(4..5)).unwrap();
     assert_eq!(store.journal("a").unwrap(), [ticks(1..2), ticks(4..5)].concat());
 }

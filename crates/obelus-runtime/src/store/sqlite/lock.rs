@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -58,7 +59,9 @@ impl fmt::Display for Holder {
 pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     let at = |error| StoreError::Folder(folder.to_owned(), error);
     let path = folder.join("lock");
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let mut file = options.open(&path).map_err(at)?;
     match try_for_a_while(&mut file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

@@ -22,7 +22,7 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
         with_servers(&mut spec, file)?;
     }
     let store = created_folder(&args.store)?;
-    let connector = connector(&args.store, &Notices::default());
+    let connector = connector(&args.store, &Notices::default())?;
     let connected = connector.servers(&spec, None).with_context(|| spec.name.clone())?;
     let servers = connected.servers();
     let Some(server) = servers.get(&args.server) else {

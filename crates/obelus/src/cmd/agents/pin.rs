@@ -52,7 +52,7 @@ pub(super) fn pin(args: &Pin) -> Result<Exit> {
 
 /// The tool descriptions of the servers.
 fn tools_of(args: &Pin, spec: &SessionSpec) -> Result<Vec<(String, Value)>> {
-    let connector = connector(&args.store, &Notices::default());
+    let connector = connector(&args.store, &Notices::default())?;
     let connected = connector.servers(spec, None).with_context(|| spec.name.clone())?;
     connected.check_browser().with_context(|| spec.name.clone())?;
     on(async {

@@ -1,6 +1,5 @@
 //! A conversation with an agent, at a terminal or not: turns, commands, exit code.
 
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +21,7 @@ use super::screen::{OutputKind, Screen, SharedScreen, Surface};
 use super::text::{PLAIN, StyledLine, paragraphs};
 use super::work::{ChatWork, ChatWorkResult, do_work, send_inputs};
 use super::{answers, question};
+use crate::cli::StoreArgs;
 use crate::cmd::people::{by_in_words, with_store};
 use crate::language::{Words, fill};
 use crate::output::{DIM, Exit};
@@ -43,7 +43,7 @@ pub(crate) struct Talk {
     /// The name under which it is stored, if it is.
     pub(crate) session: Option<String>,
     /// The folder of the store, if it was named: commands that are shown must name it too.
-    pub(crate) store: Option<PathBuf>,
+    pub(crate) store: StoreArgs,
     /// Whether the user's messages and answers are scripted.
     pub(crate) plays_itself: bool,
     pub(crate) surface: Surface,
@@ -103,7 +103,7 @@ impl Talk {
             phrases,
             agent,
             session,
-            store: None,
+            store: StoreArgs::default(),
             plays_itself: false,
             surface,
             signals: (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?),
@@ -213,7 +213,7 @@ impl Talk {
     async fn report_paused(&self) -> Result<()> {
         let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
         if let (Some(by), Some(session), true) = (paused, &self.session, self.surface != Surface::Stderr) {
-            let named = with_store(session, self.store.as_deref());
+            let named = with_store(session, &self.store);
             let words = fill(self.phrases.kept.paused_by, &[session, &by_in_words(&by, self.phrases), &named]);
             self.screen.lock().note(&words);
         }
@@ -253,7 +253,7 @@ impl Talk {
         match (self.surface, &self.session) {
             (Surface::Stderr, Some(session)) => {
                 let id = InboxId::new(session, question).to_string();
-                fill(ask.put_off_kept, &[&id, &with_store("", self.store.as_deref())])
+                fill(ask.put_off_kept, &[&id, &with_store("", &self.store)])
             }
             (Surface::Stderr, None) => ask.put_off_lost.to_owned(),
             (Surface::Lines | Surface::Terminal, _) => ask.put_off.to_owned(),
@@ -418,7 +418,7 @@ impl Talk {
         }
         match send_inputs(&self.handle, work).await {
             Ok(()) => {
-                let named = with_store(session, self.store.as_deref());
+                let named = with_store(session, &self.store);
                 self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), &named]));
                 Ok(ChatWorkResult::Rested)
             }

@@ -192,7 +192,7 @@ pub(crate) async fn report_paused(handle: &SessionHandle, is_taken: bool, shown:
     let (by, phrases) = handle.inspect(read).await?;
     let (by, id) = (by.unwrap_or_default(), visible(handle.id()));
     let by_whom = by_in_words(&by, phrases);
-    let named = with_store(handle.id(), shown.store.as_deref());
+    let named = with_store(handle.id(), &shown.store);
     let note = if is_taken {
         fill(phrases.kept.noted, &[&by_whom, &named])
     } else {

@@ -1,7 +1,6 @@
 //! The progress and the result of a session.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 
 use obelus_kernel::session::{Mode, Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
 use obelus_runtime::EventBody;
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::people::{Narrator, RunningCalls, file_news, with_store};
 use super::outcome::{CallOutcome, is_undone, outcomes};
+use crate::cli::StoreArgs;
 use crate::language::fill;
 use crate::local_time::local_time;
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
@@ -21,7 +21,7 @@ pub(crate) struct ShowOptions {
     pub(crate) as_json: bool,
     pub(crate) is_plan: bool,
     /// The folder of the store, if it was named: commands that answer a question must name it too.
-    pub(crate) store: Option<PathBuf>,
+    pub(crate) store: StoreArgs,
 }
 
 impl ShowOptions {
@@ -45,7 +45,7 @@ impl ShowOptions {
             (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. } | EventBody::Delegated { .. }) => {
                 begun.line(event, narrator).iter().for_each(|line| output::note(line));
             }
-            (false, event) => show(event, narrator, elsewhere, self.store.as_deref()),
+            (false, event) => show(event, narrator, elsewhere, &self.store),
         }
     }
 
@@ -88,7 +88,7 @@ fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
 }
 
 /// Shows an event to a person.
-fn show(event: &EventBody, narrator: &Narrator, elsewhere: Option<&str>, store: Option<&Path>) {
+fn show(event: &EventBody, narrator: &Narrator, elsewhere: Option<&str>, store: &StoreArgs) {
     let words = &narrator.phrases.running;
     match event {
         EventBody::AgentSaid { text } => output::note(&visible(text)),
@@ -178,12 +178,12 @@ fn report(session: &Session, reply: &Reply, shown: &ShowOptions, kept_as: Option
             output::note(&narrator.question(&view, false));
             if let Some(name) = kept_as {
                 let id = InboxId::new(name, &question.id).to_string();
-                output::note(&narrator.how_to_answer(&view, &id, shown.store.as_deref()));
+                output::note(&narrator.how_to_answer(&view, &id, &shown.store));
             }
         }
         let words = &narrator.phrases.running;
         output::note(&match kept_as {
-            Some(_) => fill(words.waiting_kept, &[&with_store("", shown.store.as_deref())]),
+            Some(_) => fill(words.waiting_kept, &[&with_store("", &shown.store)]),
             None => words.waiting.to_owned(),
         });
     }

@@ -16,7 +16,7 @@ use super::super::host::{open_store, read_store, viewer};
 use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::event_texts::EventTexts;
-use super::{interrupted, nearest};
+use super::{import_uses, interrupted, nearest};
 use crate::cli::{InboxArgs, StoreArgs};
 use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
@@ -164,6 +164,10 @@ pub(in crate::cmd) fn show(
         output::json(&shown(&session, id));
     } else {
         print_session(store, &session, id, at, args)?;
+        // The copy of a session of a server does not have the programs.
+        if args.is_some() {
+            import_uses::print_if_imported(store, id, &session)?;
+        }
     }
     match session.context().unreadable() {
         Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, why])),
@@ -222,7 +226,7 @@ fn print_session(
         let view = viewed(store, id, session, question, phrases.language);
         output::answer(&format!("\n{}", narrator.question(&view, false)));
         if let (Some(args), None) = (args, at) {
-            output::answer(&narrator.how_to_answer(&view, &view.id, args.store.as_deref()));
+            output::answer(&narrator.how_to_answer(&view, &view.id, args));
         }
     }
     let (turn, whole) = session.spent();
@@ -346,7 +350,7 @@ pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
     }
     for InboxEntry { id, view, narrator, .. } in &waiting {
         output::answer(&narrator.question(view, args.details));
-        output::answer(&narrator.how_to_answer(view, id, args.store.store.as_deref()));
+        output::answer(&narrator.how_to_answer(view, id, &args.store));
     }
     let words = &words_of(None).answering;
     if unread > 0 {

@@ -11,7 +11,8 @@ use super::super::holder::send_to_holder;
 use super::super::host::{open_store, viewer};
 use super::super::people::with_store;
 use super::super::run::{Begin, SessionRun, ShowOptions, on, play};
-use super::{interrupted, opened};
+use super::inspect::open_for;
+use super::{import_uses, interrupted, opened};
 use crate::cli::StoreArgs;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -25,7 +26,7 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
         host.close().await;
         Ok(())
     })?;
-    let named = with_store(id, at.store.as_deref());
+    let named = with_store(id, at);
     output::note(&fill(super::phrases_for(at, id).kept.paused_now, &[&visible(id), &named]));
     Ok(Exit::Done)
 }
@@ -33,6 +34,9 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
 pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: SentBy::COMMAND_LINE.to_owned() };
     interrupted::must_not_be(at, id)?;
+    let beside = open_for(at, id)?;
+    import_uses::print_if_imported(&beside, id, &viewer(&beside).view(id, None)?)?;
+    drop(beside);
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
@@ -40,7 +44,7 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
             bail!("{}", fill(super::phrases_for(at, id).kept.not_paused, &[id]));
         }
         let stage = SessionRun { host, handle, folder: Some(store.folder().to_owned()) };
-        play(stage, Begin::Resumed(input), ShowOptions { as_json, is_plan: false, store: at.store.clone() }).await
+        play(stage, Begin::Resumed(input), ShowOptions { as_json, is_plan: false, store: at.clone() }).await
     })
 }
 
@@ -57,8 +61,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: boo
                 (true, false) => {}
                 (false, _) => output::note(words),
             };
-            send_to_holder(&folder, id, input, &with_store(id, at.store.as_deref()), phrases, &show)
-                .with_context(held)?;
+            send_to_holder(&folder, id, input, &with_store(id, at), phrases, &show).with_context(held)?;
             Ok(None)
         }
         Err(Ok(error)) => Err(error.into()),

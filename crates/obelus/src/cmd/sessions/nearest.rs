@@ -25,7 +25,7 @@ pub(super) fn of_session<T>(done: Result<T>, at: &StoreArgs) -> Result<T> {
         // Names of one or two letters are all similar to each other.
         let hint = match closest(id, &names).filter(|_| id.chars().count() > 2) {
             Some(near) => fill(phrases.starting.did_you_mean, &[near]),
-            None => fill(phrases.starting.all_sessions, &[&with_store("obelus sessions list", at.store.as_deref())]),
+            None => fill(phrases.starting.all_sessions, &[&with_store("obelus sessions list", at)]),
         };
         let words = StoreError::Unknown(id.to_owned()).in_words(phrases.language);
         Declined { code: UNKNOWN_SESSION.to_owned(), words: words + &hint, language: phrases.language }.into()

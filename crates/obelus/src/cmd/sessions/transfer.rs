@@ -8,19 +8,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_connect::{ExternalTarget, ExternalUse, ExternalUser, external_uses};
 use obelus_kernel::session::Input;
 use obelus_kernel::{CallFields as _, Effect, Time};
-use obelus_runtime::engine::{Digest, Record, RestoreError, with_present_bindings};
+use obelus_runtime::engine::{Digest, Record, RestoreError};
 use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};
-use obelus_runtime::{EventBody, Host, HostError, SessionSpec, SqliteStore};
+use obelus_runtime::{EventBody, Host, HostError, SqliteStore};
 use obelus_words::CarriedWords;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::host::viewer;
+use super::super::host::{open_store, viewer};
+use super::super::people::with_store;
 use super::super::run::on;
+use super::import_uses;
+use crate::cli::StoreArgs;
 use crate::input;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -108,8 +110,8 @@ pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
 }
 
 /// Goes back to the last rest of a session that cannot be restored; its journal is saved first.
-pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
-    let host = viewer(store);
+pub(super) fn back(at: &StoreArgs, id: &str, save: &Path) -> Result<Exit> {
+    let host = viewer(&open_store(at)?);
     if host.rest_before_fault(id)?.is_none() {
         bail!("{}", fill(words().nothing_to_go_back, &[id]));
     }
@@ -118,14 +120,17 @@ pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
         Some(rest) => {
             let (name, save) = (visible(id), visible(&save.display().to_string()));
             output::note(&fill(words().went_back, &[&name, &rest.to_string(), &save]));
+            if host.view(id, None)?.paused().is_some() {
+                output::note(&fill(words_of(None).kept.paused_now, &[&name, &with_store(id, at)]));
+            }
             Ok(Exit::Done)
         }
         None => bail!("{}", fill(words().nothing_to_go_back, &[id])),
     }
 }
 
-/// Imports a session. Unless it is trusted, one that could start or reach something is paused; `named` is how a command
-/// names it.
+/// Imports a session. Unless it is trusted, it is paused: what it could use depends on where it is opened later, so the
+/// list of that is for the reader only. `named` is how a command names it.
 pub(super) fn import(
     host: &Host,
     from: &Path,
@@ -140,8 +145,12 @@ pub(super) fn import(
     };
     let export = read_export(open, &input::name(from))?;
     let id = name.unwrap_or(&export.id).to_owned();
-    let uses = if is_trusted { Vec::new() } else { uses_of(&export).with_context(|| input::name(from))? };
-    let records = host.import(&id, export, !uses.is_empty()).map_err(|error| match error {
+    let uses = if is_trusted {
+        None
+    } else {
+        Some(import_uses::uses_of(&export.genesis, &export.records).with_context(|| input::name(from))?)
+    };
+    let records = host.import(&id, export, !is_trusted).map_err(|error| match error {
         HostError::Restore(RestoreError::Differs { seq, what, .. }) => {
             // The first line is the head.
             let place = fill(words().at_line, &[&input::name(from), &(seq + 1).to_string()]);
@@ -150,55 +159,12 @@ pub(super) fn import(
         other => anyhow::Error::from(other).context(input::name(from)),
     })?;
     output::note(&fill(words().imported, &[&id, &records.to_string()]));
-    if !uses.is_empty() {
-        output::note(words().could_use);
-        uses.iter().for_each(|one| output::note(&format!("  {}", use_in_words(one))));
+    if let Some(uses) = uses {
+        import_uses::print(&uses);
         let named = visible(&named(&id));
         output::note(&fill(words().imported_paused, &[&visible(&id), &named, &named]));
     }
     Ok(Exit::Done)
-}
-
-/// What an imported session could start or reach, on this machine and with the present file of its agent.
-fn uses_of(export: &Export) -> Result<Vec<ExternalUse>> {
-    let spec = with_present_bindings(SessionSpec::from_genesis(export.genesis.clone())?);
-    let later = export.records.iter().filter_map(|record| match &*record.input {
-        Input::Rules { settings, .. } => Some(&**settings),
-        _ => None,
-    });
-    Ok(external_uses(&spec, later))
-}
-
-/// Longer texts of a use are cut.
-const MOST_OF_USE: usize = 2_000;
-
-/// A use as one line. All of it comes from the file, so it is escaped.
-fn use_in_words(one: &ExternalUse) -> String {
-    let shown = |text: &str| {
-        let text = visible(text);
-        match text.char_indices().nth(MOST_OF_USE) {
-            None => text,
-            Some((end, _)) => format!("{}…", &text[..end]),
-        }
-    };
-    let words = words();
-    let user = match &one.user {
-        ExternalUser::Activity(name) => fill(words.use_activity, &[&shown(name)]),
-        ExternalUser::Server(name) => fill(words.use_server, &[&shown(name)]),
-        ExternalUser::Browser => words.use_browser.to_owned(),
-        ExternalUser::Model => words.use_model.to_owned(),
-        ExternalUser::Delegates => words.use_delegates.to_owned(),
-    };
-    let target = match &one.target {
-        ExternalTarget::Program { command, folder } => {
-            fill(words.use_program, &[&shown(command), &shown(&folder.display().to_string())])
-        }
-        ExternalTarget::Address(address) => fill(words.use_address, &[&shown(address)]),
-        ExternalTarget::Variable(name) => fill(words.use_variable, &[&shown(name)]),
-        ExternalTarget::Other(text) => shown(text),
-    };
-    let given: String = one.given.iter().map(|given| format!("; {}", shown(given))).collect();
-    format!("{user}: {target}{given}")
 }
 
 /// Reads an export; `from` is how its source is called in errors.
