@@ -20,6 +20,7 @@ use crate::delegates;
 use crate::elicitor::{Elicited, Elicitor};
 use crate::model::{Model, Part, Parts};
 use crate::observation::{ObservationSlot, without_parts};
+use crate::secret::without_secrets_of;
 use doubt::Doubt;
 
 /// A running call.
@@ -148,7 +149,7 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
             }),
             () = stopped => failed("stopped", "stopped before the model answered"),
         };
-        Input::Answer { id, answer: without_observations(answer, &seen) }
+        without_secrets_of(Input::Answer { id, answer: without_observations(answer, &seen) })
     }
 }
 

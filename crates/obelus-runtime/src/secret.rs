@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use obelus_kernel::session::Input;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Replaces a secret.
@@ -102,8 +106,9 @@ fn remember(text: &str) {
     }
 }
 
-/// The forms in which services repeat a text: unchanged, in JSON with `\/`, percent-encoded, escaped for HTML.
-fn forms(secret: &str) -> [String; 5] {
+/// The forms in which services repeat a text: unchanged, in JSON with `\/`, percent-encoded, escaped for HTML, and as part
+/// of a text in base64.
+fn forms(secret: &str) -> Vec<String> {
     let in_json = secret.replace('/', "\\/");
     let percent: String = utf8_percent_encode(secret, ENCODED).collect();
     // Each piece is one escape such as `%2F`, or characters without `%`.
@@ -111,7 +116,16 @@ fn forms(secret: &str) -> [String; 5] {
     let percent_lower: String = utf8_percent_encode(secret, ENCODED).map(lower).collect();
     let html = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let html = html.replace('\'', "&#x27;").replace('/', "&#x2F;");
-    [secret.to_owned(), in_json, percent, percent_lower, html]
+    let in_base64 = (0..3).flat_map(|before| base64_after(before, secret)).filter(|form| form.len() > SHORTEST);
+    [secret.to_owned(), in_json, percent, percent_lower, html].into_iter().chain(in_base64).collect()
+}
+
+/// The characters that belong to a text alone in the base64 of a longer one, such as `user:secret`, in both alphabets.
+/// They depend on the number of bytes before the text.
+fn base64_after(before: usize, text: &str) -> [String; 2] {
+    let bytes = [&b"..."[..before], text.as_bytes()].concat();
+    let own = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
+    [STANDARD_NO_PAD.encode(&bytes)[own.clone()].to_owned(), URL_SAFE_NO_PAD.encode(&bytes)[own].to_owned()]
 }
 
 fn known() -> RwLockReadGuard<'static, Vec<Arc<str>>> {
@@ -166,7 +180,8 @@ pub fn mask_value(value: &mut Value) {
     }
 }
 
-/// Masks the secrets of this process in a person's input: neither the journal nor the model may have them (DUR-8).
+/// Masks the secrets of this process in an input of a person or a model: neither the journal nor a prompt may have them
+/// (DUR-8).
 pub(crate) fn without_secrets_of(input: Input) -> Input {
     match input {
         Input::User { mut text, by } => {
@@ -179,15 +194,25 @@ pub(crate) fn without_secrets_of(input: Input) -> Input {
             mask_value(&mut state);
             Input::State { state, by, is_whole }
         }
-        Input::Decide { question, mut decision, by, digest } => {
-            if let Ok(mut form) = serde_json::to_value(&decision) {
-                mask_value(&mut form);
-                decision = serde_json::from_value(form).unwrap_or(decision);
-            }
-            Input::Decide { question, decision, by, digest }
+        Input::Decide { question, decision, by, digest } => {
+            Input::Decide { question, decision: without_secrets_in(decision), by, digest }
+        }
+        Input::Answer { id, answer } => Input::Answer { id, answer: without_secrets_in(answer) },
+        Input::Partial { id, index, mut call } => {
+            mask_value(&mut call);
+            Input::Partial { id, index, call }
         }
         other => other,
     }
+}
+
+fn without_secrets_in<T: Serialize + DeserializeOwned>(whole: T) -> T {
+    if long(&known()).is_empty() {
+        return whole;
+    }
+    let Ok(mut form) = serde_json::to_value(&whole) else { return whole };
+    mask_value(&mut form);
+    serde_json::from_value(form).unwrap_or(whole)
 }
 
 fn mask_with(secrets: &[Arc<str>], value: &mut Value) {
@@ -244,8 +269,25 @@ mod tests {
     #[test]
     fn a_secret_is_masked_in_the_forms_in_which_services_repeat_it() {
         let _secret = Secret::new("kq7/ab+cd/ef=");
+        let basic = STANDARD_NO_PAD.encode("user:kq7/ab+cd/ef=");
+        // Seven characters belong to `user:`, one of them in part.
+        assert_eq!(without_secrets(&format!("Basic {basic}")), format!("Basic {}***", &basic[..7]));
         for form in [r"kq7\/ab+cd\/ef=", "kq7%2Fab%2Bcd%2Fef%3D", "kq7%2fab%2bcd%2fef%3d", "kq7&#x2F;ab+cd&#x2F;ef="] {
             assert_eq!(without_secrets(&format!("bad key {form}!")), "bad key ***!");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_the_answer_of_a_model() {
+        let _secret = Secret::new("mk-0123456789");
+        let call = serde_json::json!({"_tool": "note", "text": "seen mk-0123456789"});
+        let answer = serde_json::json!({"answer": {"id": "1", "answer": {"solution": {
+            "solution": {"say": "your key is mk-0123456789", "calls": [call], "output": null}, "tokens": 1}}}});
+        let partial = serde_json::json!({"partial": {"id": "1", "index": 0, "call": call}});
+        for input in [answer, partial] {
+            let input: Input = serde_json::from_value(input).expect("an input");
+            let masked = serde_json::to_string(&without_secrets_of(input)).expect("JSON");
+            assert!(!masked.contains("mk-0123456789") && masked.contains("seen ***"), "{masked}");
         }
     }
 

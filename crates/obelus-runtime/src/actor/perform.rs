@@ -10,6 +10,7 @@ use super::intake::AcceptedInput;
 use super::parts::PartOf;
 use super::{Actor, EventBody, MOST_RECORDS};
 use crate::model::Part;
+use crate::secret::{without_secrets, without_secrets_of};
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
 use crate::store::CheckpointData;
@@ -111,6 +112,7 @@ impl Actor {
             // Text of a delegate or a latent call is not shown to the user.
             Part::Piece(Piece::Words(text)) => {
                 if self.session.is_solving(&id) {
+                    let text = without_secrets(&text).into_owned();
                     self.publish_transient(EventBody::Writing { text });
                 }
                 None
@@ -118,7 +120,7 @@ impl Actor {
             Part::Piece(Piece::Call { index, call }) => {
                 let index = u32::try_from(index).ok()?;
                 let is_early = self.session.may_start_early(&id, index, &call);
-                is_early.then(|| Input::Partial { id, index, call })
+                is_early.then(|| without_secrets_of(Input::Partial { id, index, call }))
             }
             Part::Used(used) => Some(Input::Used { id, used }),
         }
