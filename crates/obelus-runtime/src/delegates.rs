@@ -44,6 +44,10 @@ fn read_inside(folder: &Path, path: &str) -> Result<Value, String> {
     if !real.starts_with(&inside) {
         return Err(format!("{path}: it leads out of the agent's folder"));
     }
+    // A pipe would wait for its writer for ever.
+    if !real.is_file() {
+        return Err(format!("{path}: it is not a file"));
+    }
     let text = crate::read::read_text(&real).map_err(|error| format!("{path}: {error}"))?;
     crate::request::read_document(&real, &text).map_err(|error| error.to_string())
 }
@@ -94,6 +98,14 @@ schema: {type: string}
 
     fn shows_the_delegate(tool: &Tool) -> bool {
         tool.param("tone").is_some() && tool.output() == Some(&json!({"type": "string"}))
+    }
+
+    #[test]
+    fn a_pipe_is_no_saved_request() {
+        let folder = folder("pipe");
+        let made = std::process::Command::new("mkfifo").arg(folder.join("pipe.yaml")).status().unwrap();
+        assert!(made.success() || folder.join("pipe.yaml").exists());
+        assert!(read_inside(&folder, "pipe.yaml").unwrap_err().ends_with("it is not a file"));
     }
 
     #[test]

@@ -151,3 +151,17 @@ fn an_early_call_in_doubt_is_restarted_when_it_is_claimed() {
     end(&mut harness, 0, json!("A"));
     assert_eq!(harness.rests[0].ends, TurnEnd::Output);
 }
+
+#[test]
+fn early_calls_that_an_answer_does_not_keep_count_towards_the_limit_of_the_turn() {
+    let mut harness = Harness::at_work(json!({"max_calls": 3}));
+    for index in 0..2 {
+        came(&mut harness, index, read(&index.to_string()));
+        end(&mut harness, 0, json!(index));
+    }
+    harness.solve(json!([read("2")]), Value::Null);
+    end(&mut harness, 0, json!(2));
+    assert_eq!(harness.started.len(), 3);
+    harness.solve(json!([read("3")]), Value::Null);
+    assert_eq!((harness.started.len(), harness.rested()), (3, TurnEnd::Limit), "two of the three have run early");
+}
