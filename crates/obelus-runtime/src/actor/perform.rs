@@ -147,9 +147,12 @@ impl Actor {
         }
     }
 
-    /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal.
+    /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal. While a detached
+    /// call runs nothing is stored: if the process ends now, the call is in doubt, and lists must ask about it.
     pub(super) fn needs_checkpoint(&self) -> bool {
-        self.record > self.checkpointed && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
+        let is_new = self.record > self.checkpointed && self.journal.is_some();
+        let is_at_work = !self.work.is_empty() || !self.tasks_to_resume.is_empty();
+        is_new && self.session.is_at_rest() && !is_at_work && !self.is_broken()
     }
 
     /// Stores a resting session: a checkpoint, its open questions and its summary.

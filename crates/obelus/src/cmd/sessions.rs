@@ -125,9 +125,10 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
     }
 }
 
-/// Refuses to remove a session with an open question. A session that cannot be read may be removed.
+/// Refuses to remove a session with an open question, or with an effect that its process left in doubt. A session that
+/// cannot be read may be removed.
 fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
-    let Ok(session) = host.view(id, None) else { return Ok(()) };
+    let Ok(session) = host.view_interrupted(id) else { return Ok(()) };
     let open: Vec<String> =
         session.questions().iter().filter(|q| q.is_open()).map(|q| InboxId::new(id, &q.id).to_string()).collect();
     if open.is_empty() {

@@ -78,7 +78,7 @@ pub(super) fn prune(at: &StoreArgs, days: u64, dry: bool, shrink: bool) -> Resul
         if row.last_at.unwrap_or(row.created) > limit {
             continue;
         }
-        let session = match host.view(&row.id, None) {
+        let session = match host.view_interrupted(&row.id) {
             Ok(session) => session,
             // Its content is unknown, so it is not removed.
             Err(error) => {
