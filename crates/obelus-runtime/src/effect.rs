@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use obelus_kernel::session::{Answer, CallError, CallId, Input, Outcome, Prompt, RequestId, Start};
 
-use crate::activity::{Activities, Work};
+use crate::activity::{Activities, Activity, Work};
 use crate::connector::Connections;
 use crate::delegates;
 use crate::elicitor::{Elicited, Elicitor};
@@ -101,6 +101,16 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
             },
         }
     }
+}
+
+/// Whether only a person can tell if a call happened that was running when an earlier process ended: it may not be
+/// repeated, and its activity cannot look.
+pub(crate) fn needs_person(activities: &Activities, start: &Start) -> bool {
+    let looks = |activity: &Arc<dyn Activity>| {
+        let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
+        activity.reconcile(work).is_some()
+    };
+    !start.tool.idempotent && !activities.get(start.activity()).is_some_and(looks)
 }
 
 /// Reconciles a call that was running when an earlier process ended, if its activity can; otherwise the session is

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::intake::AcceptedInput;
 use super::parts::PartOf;
 use super::{Actor, EventBody, MOST_RECORDS};
+use crate::effect::needs_person;
 use crate::model::Part;
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
@@ -101,6 +102,24 @@ impl Actor {
                 }
                 Task::Load { id, path } => self.work.load(id, path),
                 _ => {}
+            }
+        }
+    }
+
+    /// Asks about calls of an earlier process that only a person can settle, while the session is paused: a question
+    /// starts nothing (DUR-11). The other tasks wait until it is resumed.
+    pub(super) async fn ask_during_pause(&mut self) {
+        if self.session.paused().is_none() {
+            return;
+        }
+        let activities = self.work.activities();
+        let asks = |task: &Task| matches!(task, Task::Call(start) if needs_person(&activities, start));
+        let (in_doubt, others) = std::mem::take(&mut self.tasks_to_resume).into_iter().partition(asks);
+        self.tasks_to_resume = others;
+        for task in in_doubt {
+            if let Task::Call(start) = task {
+                // What could not be stored is offered again.
+                let _ = self.take_inputs([Input::InDoubt { id: start.id }]).await;
             }
         }
     }
