@@ -52,7 +52,7 @@ impl RunningCall<()> {
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
         let work = Work::new(start, elicitor.clone(), Arc::clone(slot));
-        let extract_observation = work.extract_observation();
+        let before_journal = work.before_journal();
         let doubt =
             (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
         let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
@@ -61,7 +61,7 @@ impl RunningCall<()> {
                 let words = "the activity failed; this is a mistake in its code";
                 failed(is_harmless, "panic", words.to_owned())
             });
-            extract_observation(outcome)
+            before_journal(outcome)
         });
         let lost = match ((&mut work).now_or_never(), &doubt) {
             (Some(Outcome::Lost { message }), Some(_)) => Some(Outcome::Lost { message }),
@@ -126,12 +126,12 @@ pub(crate) fn reconcile(
     let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
     let attempt = start.attempt;
     let work = Work::new(start, Elicitor::nobody(), Arc::clone(slot));
-    let extract_observation = work.extract_observation();
+    let before_journal = work.before_journal();
     match activity.and_then(|activity| activity.reconcile(work)) {
         None => Err(Input::InDoubt { id }),
         Some(reconciling) => Ok(async move {
             let found = doubt::found(id, attempt, limit, reconciling, "the work was interrupted").await;
-            doubt::without_observation(found, extract_observation)
+            doubt::prepared(found, before_journal)
         }),
     }
 }
