@@ -9,6 +9,7 @@ use common::{
     Folder, Small, chain, clock, counting, host, journal, kill, open_questions, read, run_plan, snapshot, spec, tool,
 };
 use obelus_kernel::Time;
+use obelus_kernel::policy::Writer;
 use obelus_kernel::session::{About, CallError, Decision, Input, TurnEnd};
 use obelus_runtime::engine::{Record, RestoreError};
 use obelus_runtime::sessions::NOT_DURABLE;
@@ -258,6 +259,22 @@ async fn a_session_paused_while_its_call_runs_asks_about_it_after_a_crash() {
     handle.answer(seen[0].id.clone(), Decision::DidNot, "a person").await.unwrap();
     handle.finished().await.unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 0, "it runs when the session is resumed");
+}
+
+#[tokio::test]
+async fn a_person_s_edit_of_the_state_is_shown_as_theirs_with_who_and_from_where() {
+    let (store, calls) = (Arc::new(Small::default()), Arc::default());
+    let host = counted(&store, &calls, None);
+    let handle = host.create("s", chain("create", 2)).await.unwrap();
+    run_plan(&handle).await;
+    let because = |expr: &str| {
+        let mut why = host.view("s", None).unwrap().why(expr, None).unwrap();
+        host.name_editors("s", &mut why).unwrap();
+        (why.because[0].by.clone(), why.because[0].edited_by.clone())
+    };
+    assert_eq!(because("†state.v1"), (Writer::Tool { name: "step".to_owned(), trusted: true }, None));
+    handle.edit_state(json!({"v0": 1, "v1": 7}), "api:ann").await.unwrap();
+    assert_eq!(because("†state.v1"), (Writer::User, Some("api:ann".to_owned())), "its earlier origins stay");
 }
 
 #[tokio::test]

@@ -72,7 +72,9 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
     match args {
         SessionsCommand::List { store, json, .. } => inspect::list(store, *json),
         SessionsCommand::Show { id, at, why: Some(expr), instance, store, json, .. } => {
-            inspect::why(&inspect::read(&inspect::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
+            let opened = inspect::open_for(store, id)?;
+            let session = inspect::read(&opened, id, *at)?;
+            inspect::why((&opened, id), &session, (expr, instance.as_deref()), *json)
         }
         SessionsCommand::Show { id, at, store, json, .. } => {
             let opened = inspect::open_for(store, id)?;

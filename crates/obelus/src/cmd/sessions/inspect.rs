@@ -248,10 +248,16 @@ fn open_questions(session: &Session) -> Vec<Question> {
     session.questions().into_iter().filter(Question::is_open).collect()
 }
 
-/// Prints the provenance of a value.
-pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
+/// Prints the provenance of a value of this session.
+pub(in crate::cmd) fn why(
+    (store, id): (&SqliteStore, &str),
+    session: &Session,
+    (expr, instance): (&str, Option<&str>),
+    as_json: bool,
+) -> Result<Exit> {
     let expr = input::expression(expr);
-    let why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
+    let mut why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
+    viewer(store).name_editors(id, &mut why)?;
     if as_json {
         output::json(&why.to_json());
     } else {
