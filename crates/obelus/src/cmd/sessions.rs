@@ -72,9 +72,7 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
     match args {
         SessionsCommand::List { store, json, .. } => inspect::list(store, *json),
         SessionsCommand::Show { id, at, why: Some(expr), instance, store, json, .. } => {
-            let opened = inspect::open_for(store, id)?;
-            let session = inspect::read(&opened, id, *at)?;
-            inspect::why((&opened, id), &session, (expr, instance.as_deref()), *json)
+            inspect::why((&inspect::open_for(store, id)?, id, *at), expr, instance.as_deref(), *json)
         }
         SessionsCommand::Show { id, at, store, json, .. } => {
             let opened = inspect::open_for(store, id)?;
@@ -300,7 +298,10 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
     let input = Input::Decide { question: question.to_owned(), decision, by: SentBy::COMMAND_LINE.to_owned(), digest };
-    let Some(open) = lifecycle::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
+    let open = match lifecycle::open_or_tell(session, store, &input, as_json)? {
+        Ok(open) => open,
+        Err(exit) => return Ok(exit),
+    };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;
         let read = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));

@@ -18,7 +18,10 @@ use crate::output::{self, Exit, visible};
 
 pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
     let input = Input::Pause { by: SentBy::COMMAND_LINE.to_owned() };
-    let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
+    let store = match open_or_tell(id, at, &input, false)? {
+        Ok(store) => store,
+        Err(exit) => return Ok(exit),
+    };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
         handle.tell(input).await?;
@@ -33,7 +36,10 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
 pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: SentBy::COMMAND_LINE.to_owned() };
     interrupted::must_not_be(at, id)?;
-    let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
+    let store = match open_or_tell(id, at, &input, as_json)? {
+        Ok(store) => store,
+        Err(exit) => return Ok(exit),
+    };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
         if handle.inspect(|session| session.paused().is_none()).await? {
@@ -44,10 +50,15 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     })
 }
 
-/// Opens the store; if another process holds it, that one gets the input, and none is returned.
-pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: bool) -> Result<Option<SqliteStore>> {
+/// Opens the store; if another process holds it, that one gets the input, and the exit code of the command is returned.
+pub(super) fn open_or_tell(
+    id: &str,
+    at: &StoreArgs,
+    input: &Input,
+    as_json: bool,
+) -> Result<Result<SqliteStore, Exit>> {
     match open_store(at).map_err(anyhow::Error::downcast) {
-        Ok(store) => Ok(Some(store)),
+        Ok(store) => Ok(Ok(store)),
         Err(Ok(StoreError::Held { folder, holder })) => {
             let phrases = super::phrases_for(at, id);
             let held = || fill(phrases.answering.held_by, &[&holder.to_string()]);
@@ -57,9 +68,8 @@ pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: boo
                 (true, false) => {}
                 (false, _) => output::note(words),
             };
-            send_to_holder(&folder, id, input, &with_store(id, at.store.as_deref()), phrases, &show)
-                .with_context(held)?;
-            Ok(None)
+            let named = with_store(id, at.store.as_deref());
+            send_to_holder(&folder, id, input, &named, phrases, &show).with_context(held).map(Err)
         }
         Err(Ok(error)) => Err(error.into()),
         Err(Err(error)) => Err(error),
