@@ -2353,6 +2353,8 @@ export interface components {
             shown: components["schemas"]["ValueStory"][];
             /** @description The standing consent because of which the call ran without a question, such as `c1`. */
             consent?: string | null;
+            /** @description Who edited the state, and from where, if a person did. */
+            edited_by?: string | null;
         };
         /** @description A message of the user */
         Words: {

@@ -1,6 +1,7 @@
 //! Messages: the entries of a context.
 
 mod form;
+mod write_effect;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 pub use form::{Member, depth, depth_of_text, unknown_method};
+pub use write_effect::WriteEffect;
 
 /// One entry of a context.
 #[derive(Clone, Debug, PartialEq)]

@@ -404,6 +404,7 @@ impl Actor {
             // Those who wait are told of a failure.
             let _ = self.take(Vec::new()).await;
         }
+        self.ask_during_pause().await;
         self.resume_tasks();
         // Questions may have expired meanwhile.
         let now = self.now();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use obelus_kernel::session::{Answer, CallError, CallId, Input, Outcome, Prompt, RequestId, Start};
 
-use crate::activity::{Activities, Work};
+use crate::activity::{Activities, Activity, Work};
 use crate::connector::Connections;
 use crate::delegates;
 use crate::elicitor::{Elicited, Elicitor};
@@ -53,7 +53,7 @@ impl RunningCall<()> {
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
         let work = Work::new(start, elicitor.clone(), Arc::clone(slot));
-        let extract_observation = work.extract_observation();
+        let before_journal = work.before_journal();
         let doubt =
             (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
         let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
@@ -62,7 +62,7 @@ impl RunningCall<()> {
                 let words = "the activity failed; this is a mistake in its code";
                 failed(is_harmless, "panic", words.to_owned())
             });
-            extract_observation(outcome)
+            before_journal(outcome)
         });
         let lost = match ((&mut work).now_or_never(), &doubt) {
             (Some(Outcome::Lost { message }), Some(_)) => Some(Outcome::Lost { message }),
@@ -104,6 +104,16 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
     }
 }
 
+/// Whether only a person can tell if a call happened that was running when an earlier process ended: it may not be
+/// repeated, and its activity cannot look.
+pub(crate) fn needs_person(activities: &Activities, start: &Start) -> bool {
+    let looks = |activity: &Arc<dyn Activity>| {
+        let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
+        activity.reconcile(work).is_some()
+    };
+    !start.tool.idempotent && !activities.get(start.activity()).is_some_and(looks)
+}
+
 /// Reconciles a call that was running when an earlier process ended, if its activity can; otherwise the session is
 /// told that it is in doubt.
 #[expect(clippy::result_large_err, reason = "the other way has no allocation of its own")]
@@ -117,12 +127,12 @@ pub(crate) fn reconcile(
     let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
     let attempt = start.attempt;
     let work = Work::new(start, Elicitor::nobody(), Arc::clone(slot));
-    let extract_observation = work.extract_observation();
+    let before_journal = work.before_journal();
     match activity.and_then(|activity| activity.reconcile(work)) {
         None => Err(Input::InDoubt { id }),
         Some(reconciling) => Ok(async move {
             let found = doubt::found(id, attempt, limit, reconciling, "the work was interrupted").await;
-            doubt::without_observation(found, extract_observation)
+            doubt::prepared(found, before_journal)
         }),
     }
 }

@@ -12,6 +12,7 @@
 //! | `rules` | changes of the agent's file |
 //! | `transfer` | forks, exports and imports |
 
+mod editors;
 mod history;
 mod list;
 mod news;
@@ -26,6 +27,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use obelus_kernel::policy::Why;
 use obelus_kernel::session::{Input, Mode, Refused, Session};
 use obelus_words::{Language, fill};
 use tokio::task::JoinSet;
@@ -336,6 +338,11 @@ impl Host {
     /// The records of a session after one, up to and including another. A damaged end is left out.
     pub fn records(&self, id: &str, after: u64, upto: u64) -> Result<Vec<Record>, HostError> {
         Ok(self.inner.store()?.load(id, after, Some(upto))?.records)
+    }
+
+    /// Names in the provenance of a value who edited the state, and from where: only the journal has it.
+    pub fn name_editors(&self, id: &str, why: &mut Why) -> Result<(), HostError> {
+        self.inner.name_editors(id, why)
     }
 
     /// The record of the input with this id, if the session has taken it (DUR-13).

@@ -165,13 +165,10 @@ pub(crate) fn view_interrupted(
     let last = journaled.last();
     let unfinished = replay(&mut session, id, journaled, |_, _, _| {})?.unfinished;
     let rests_after = Some(last).filter(|_| session.is_at_rest() && unfinished.calls().next().is_none());
-    // A paused session does not resume its tasks.
-    if session.paused().is_none() {
-        let now = asked_at(&session, now);
-        for start in unfinished.calls().filter(|start| asks(start)) {
-            // A refused input changes nothing.
-            let _ = advance(&mut session, now, Input::InDoubt { id: start.id.clone() });
-        }
+    let now = asked_at(&session, now);
+    for start in unfinished.calls().filter(|start| asks(start)) {
+        // A refused input changes nothing.
+        let _ = advance(&mut session, now, Input::InDoubt { id: start.id.clone() });
     }
     Ok((session, rests_after))
 }

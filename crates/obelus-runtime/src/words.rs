@@ -189,7 +189,7 @@ pub fn failure_in_words(error: &ReportError, language: Language) -> String {
 }
 
 /// The message of an error. Activities write English for the model; other readers get the meaning of the code, if it
-/// is known.
+/// is known, and what a program or service wrote itself.
 fn message_in_words(error: &ReportError, language: Language) -> String {
     let message = error.message.as_str();
     if language == Language::English || message.is_empty() || Language::of(message) == language {
@@ -197,7 +197,15 @@ fn message_in_words(error: &ReportError, language: Language) -> String {
     }
     // Messages of the policy and reasons of a person's denial are already in the user's language, or were written by a
     // person.
-    let known = error.code.as_deref().and_then(|code| obelus_words::failure(code, language));
+    let code = error.code.as_deref().unwrap_or_default();
+    let known = obelus_words::failure(code, language);
+    let number = code.strip_prefix("exit_").or_else(|| code.strip_prefix("http_"));
+    // A program or service says more than its number.
+    if let (Some(known), Some(number)) = (&known, number)
+        && !message.ends_with(number)
+    {
+        return format!("{known}: {message}");
+    }
     let is_by_policy = |rule: &Rule| matches!(rule, Rule::Pol1 | Rule::Pol2);
     let misplaced = error.rule.filter(|rule| !is_by_policy(rule)).map(|_| language.words().steps.wrong_call);
     known.or(misplaced.map(str::to_owned)).unwrap_or_else(|| message.to_owned())
@@ -206,6 +214,19 @@ fn message_in_words(error: &ReportError, language: Language) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_of_a_program_or_a_service_follow_the_meaning_of_the_code() {
+        let told = |code: &str, message: &str| {
+            failure_in_words(&ReportError::new(code.to_owned(), message.to_owned()), Language::Russian)
+        };
+        let exit = "программа закончилась с кодом 3";
+        assert_eq!(told("exit_3", "the card is blocked"), format!("{exit}: the card is blocked (exit_3)"));
+        assert_eq!(told("exit_3", "pay.sh ended with exit code 3"), format!("{exit} (exit_3)"));
+        let answered = "http://shop.example.test answered 404 Not Found: no such order";
+        assert_eq!(told("http_404", answered), format!("служба ответила отказом 404: {answered} (http_404)"));
+        assert_eq!(told("timeout", "no result within 3 seconds"), "нет ответа за отведённое время (timeout)");
+    }
 
     #[test]
     fn texts_of_limits_and_refusals_are_chosen_by_code() {

@@ -9,7 +9,8 @@ use common::{
     Folder, Small, chain, clock, counting, host, journal, kill, open_questions, read, run_plan, snapshot, spec, tool,
 };
 use obelus_kernel::Time;
-use obelus_kernel::session::{About, Decision, Input, TurnEnd};
+use obelus_kernel::policy::Writer;
+use obelus_kernel::session::{About, CallError, Decision, Input, TurnEnd};
 use obelus_runtime::engine::{Record, RestoreError};
 use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{Activities, Connections, Host, HostError, SqliteStore, Store};
@@ -212,6 +213,68 @@ async fn idempotent_calls_are_repeated_and_others_become_questions() {
         assert_eq!(calls.load(Ordering::SeqCst), runs);
         assert_eq!(read(&creator, "†state.v1").await, Some(json!(2)));
     }
+}
+
+#[tokio::test]
+async fn dur_11_a_paused_session_still_asks_about_an_effect_in_doubt_and_takes_the_answer() {
+    for is_asked_first in [false, true] {
+        let (store, counted_calls) = (Arc::new(Small::default()), Arc::default());
+        let (host, calls) = interrupted_in(&store, "create").await;
+        let handle = host.open("s").await.unwrap();
+        if is_asked_first {
+            handle.rested().await.unwrap();
+        }
+        handle.pause("ann").await.unwrap();
+        let open = open_questions(&handle).await;
+        assert_eq!((open.len(), open[0].about), (1, About::InDoubt));
+        kill(host).await;
+        // Another process answers it, and resumes the session.
+        let host = counted(&store, &counted_calls, None);
+        assert!(host.view_interrupted("s").unwrap().questions()[0].is_open());
+        let handle = host.open("s").await.unwrap();
+        handle.answer(open[0].id.clone(), Decision::Happened { result: json!(1) }, "a person").await.unwrap();
+        handle.finished().await.unwrap();
+        assert_eq!(counted_calls.load(Ordering::SeqCst), 0, "nothing starts during the pause");
+        handle.tell(Input::Resume { by: "ann".to_owned() }).await.unwrap();
+        assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
+        assert_eq!(calls.load(Ordering::SeqCst) + counted_calls.load(Ordering::SeqCst), 1, "the second step");
+    }
+}
+
+#[tokio::test]
+async fn a_session_paused_while_its_call_runs_asks_about_it_after_a_crash() {
+    let store = Arc::new(Small::default());
+    let mut activities = Activities::new();
+    activities.register("step", |_| std::future::pending::<Result<Value, CallError>>());
+    let host = host(Connections::new(activities), store.clone());
+    let handle = host.create("s", chain("create", 2)).await.unwrap();
+    handle.run_plan().await.unwrap();
+    handle.pause("ann").await.unwrap();
+    kill(host).await;
+    let calls = Arc::default();
+    let host = counted(&store, &calls, None);
+    let seen = host.view_interrupted("s").unwrap().questions();
+    assert!(seen.len() == 1 && seen[0].is_open(), "the inbox has it before the session is opened");
+    let handle = host.open("s").await.unwrap();
+    handle.answer(seen[0].id.clone(), Decision::DidNot, "a person").await.unwrap();
+    handle.finished().await.unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 0, "it runs when the session is resumed");
+}
+
+#[tokio::test]
+async fn a_person_s_edit_of_the_state_is_shown_as_theirs_with_who_and_from_where() {
+    let (store, calls) = (Arc::new(Small::default()), Arc::default());
+    let host = counted(&store, &calls, None);
+    let handle = host.create("s", chain("create", 2)).await.unwrap();
+    run_plan(&handle).await;
+    let because = |expr: &str| {
+        let mut why = host.view("s", None).unwrap().why(expr, None).unwrap();
+        host.name_editors("s", &mut why).unwrap();
+        (why.because[0].by.clone(), why.because[0].edited_by.clone())
+    };
+    assert_eq!(because("†state.v1"), (Writer::Tool { name: "step".to_owned(), trusted: true }, None));
+    handle.edit_state(json!({"v0": 1, "v1": 7}), "api:ann").await.unwrap();
+    assert_eq!(because("†state.v1"), (Writer::User, Some("api:ann".to_owned())), "its earlier origins stay");
 }
 
 #[tokio::test]

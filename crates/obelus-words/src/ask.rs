@@ -88,6 +88,7 @@ phrases! {
         nearest: "Возможно, {}?", "Did you mean {}?";
         author: "из настроек агента", "from the agent's file";
         person: "от человека", "from a person";
+        edited_by: "изменено человеком: {}", "edited by a person: {}";
         tool: "шаг «{}»", "the step «{}»";
         untrusted_tool: "шаг «{}», непроверенный источник", "the step «{}», a source that is not trusted";
         model: "сама модель, шаг «{}»", "the model itself, in the step «{}»";

@@ -21,6 +21,15 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// The one with this code.
+    pub(crate) fn of_code(code: u64) -> Option<Self> {
+        [Exit::Done, Exit::Failed, Exit::Usage, Exit::Waiting, Exit::Interrupted]
+            .into_iter()
+            .find(|exit| *exit as u64 == code)
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         ExitCode::from(exit as u8)

@@ -104,6 +104,9 @@ pub(crate) struct ValueWriteShape {
     /// The standing consent because of which the call ran without a question, such as `c1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     consent: Option<String>,
+    /// Who edited the state, and from where, if a person did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited_by: Option<String>,
 }
 
 /// The writer: exactly one of the fields is present

@@ -187,8 +187,16 @@ impl Service {
         let expr = if expr.starts_with('†') { expr.to_owned() } else { format!("†{expr}") };
         let instance = instance.map(str::to_owned);
         let why = self.read(id, move |session| session.why(&expr, instance.as_deref())).await?;
-        let why = why.map_err(|fault| ChannelError::BadRequest(fault.to_string()))?;
-        if why.is_absent() { Err(ChannelError::NotWritten) } else { Ok(why.to_json()) }
+        let mut why = why.map_err(|fault| ChannelError::BadRequest(fault.to_string()))?;
+        if why.is_absent() {
+            return Err(ChannelError::NotWritten);
+        }
+        let id = id.to_owned();
+        self.blocking(move |host| {
+            host.name_editors(&id, &mut why)?;
+            Ok(why.to_json())
+        })
+        .await
     }
 
     /// The standing consents of the session.

@@ -3,9 +3,9 @@
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::{Input, Refused, Reply, Session};
 use obelus_kernel::visible;
-use obelus_runtime::Language;
 use obelus_runtime::people::{Titles, why_it_ended};
 use obelus_runtime::sessions::InboxId;
+use obelus_runtime::{EventBody, EventNumber, Language};
 use serde_json::Value;
 
 use super::sessions::call_rows;
@@ -86,6 +86,29 @@ impl Service {
             Some(turn_view(session, &reply, &name, service.language_of(session, wanted)))
         };
         Ok(handle.read_at_rest(view).await?)
+    }
+
+    /// The result of the turn that a record began or continued, as it was when that turn first came to rest; none while
+    /// it runs. A repeated request gets it instead of the result of a later turn.
+    pub async fn turn_after(
+        &self,
+        id: &str,
+        record: u64,
+        wanted: Option<Language>,
+    ) -> Result<Option<TurnView>, ChannelError> {
+        let (service, id) = (self.clone(), id.to_owned());
+        self.blocking(move |host| {
+            for event in host.history_after(&id, EventNumber { record, part: 0 })? {
+                let EventBody::Rested { reply } = &event.body else { continue };
+                let session = host.view(&id, Some(event.number.record))?;
+                // A message that waited for the end of the turn before begins its own turn at once.
+                if session.is_at_rest() {
+                    return Ok(Some(turn_view(&session, reply, &id, service.language_of(&session, wanted))));
+                }
+            }
+            Ok(None)
+        })
+        .await
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>)
         params: Vec::new(),
         shown: Vec::new(),
         consent: None,
+        edited_by: None,
     })
 }
 

@@ -14,9 +14,9 @@ use crate::call::ASIDES;
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fold::Method;
-use crate::message::{Data, Message};
+use crate::message::{Data, Message, WriteEffect};
 use crate::origin::{Origin, Origins};
-use crate::path::{Path, Segment};
+use crate::path::Path;
 use crate::quote::{json as shown, word};
 use crate::template::Template;
 
@@ -56,6 +56,8 @@ pub struct ValueWrite {
     pub shown: Vec<Why>,
     /// The number of the standing consent by which the call ran without a question.
     pub consent: Option<u64>,
+    /// Who edited the state, and from where, if the driver has looked it up in the journal.
+    pub edited_by: Option<String>,
 }
 
 impl ValueWrite {
@@ -193,7 +195,7 @@ impl<'a> WhyBuilder<'a> {
             if is_covered || data.kind != path.kind || (is_own && data.instance.as_deref() != self.instance) {
                 continue;
             }
-            match write_effect(data, &path.segments) {
+            match data.effect_on(&path.segments) {
                 WriteEffect::Not => continue,
                 WriteEffect::Adds => {}
                 // An instance's value may be merged with the global one, so one does not cover the other.
@@ -246,6 +248,7 @@ impl<'a> WhyBuilder<'a> {
             params,
             shown,
             consent: None,
+            edited_by: None,
         }
     }
 
@@ -291,45 +294,10 @@ impl<'a> WhyBuilder<'a> {
             _ if data.origins.is_none() => Writer::Elsewhere(name.to_owned()),
             Some(trusted) => Writer::Tool { name: name.to_owned(), trusted },
             None if delegate => Writer::Delegate(name.to_owned()),
+            // The call of a person's edit of the state is this name alone.
+            None if *output.call == json!({"_tool": "user"}) => Writer::User,
             None if sources.iter().eq([&Origin::User]) => Writer::User,
             None => Writer::Model(name.to_owned()),
-        }
-    }
-}
-
-/// The effect of a write on a place.
-enum WriteEffect {
-    /// Nothing.
-    Not,
-    /// It adds to the value, or is a part of it.
-    Adds,
-    /// It replaces the value.
-    Covers,
-}
-
-fn write_effect(data: &Data, place: &[Segment]) -> WriteEffect {
-    let (path, method, Some(value)) = data.operation() else { return WriteEffect::Not };
-    if !path.iter().zip(place).all(|(a, b)| a.may_equal(b)) {
-        return WriteEffect::Not;
-    }
-    let from_the_end = path.iter().zip(place).any(|(a, b)| a.is_from_end() || b.is_from_end());
-    // A write below the place, or perhaps beside it, is a part of its value.
-    let Some(mut rest) = place.get(path.len()..).filter(|_| !from_the_end && path.len() <= place.len()) else {
-        return WriteEffect::Adds;
-    };
-    let (mut value, mut method) = (value, method);
-    loop {
-        match (method, value, rest.split_first()) {
-            (Method::Push | Method::Concat, ..) => return WriteEffect::Adds,
-            (Method::Merge | Method::Assign, Value::Object(_), None) => return WriteEffect::Adds,
-            (Method::Merge | Method::Assign, _, Some((step, _))) if step.is_from_end() => return WriteEffect::Adds,
-            (Method::Merge | Method::Assign, Value::Object(fields), Some((step, below))) => {
-                // A merge does not change what it does not name.
-                let Some(inner) = fields.get(step.key().as_ref()) else { return WriteEffect::Not };
-                let deep = method == Method::Merge && inner.is_object();
-                (value, rest, method) = (inner, below, if deep { method } else { Method::Set });
-            }
-            _ => return WriteEffect::Covers,
         }
     }
 }
@@ -363,7 +331,7 @@ impl Writer {
 
 impl Why {
     /// Visits every write, however far back.
-    pub(crate) fn each_write(&mut self, visit: &mut dyn FnMut(&mut ValueWrite)) {
+    pub fn each_write(&mut self, visit: &mut dyn FnMut(&mut ValueWrite)) {
         for one in &mut self.because {
             visit(one);
             one.params.iter_mut().flat_map(|given| &mut given.from).for_each(|why| why.each_write(visit));
@@ -406,6 +374,9 @@ impl Why {
             });
             if let Some(number) = one.consent {
                 form["consent"] = super::ConsentId(number).to_string().into();
+            }
+            if let Some(by) = &one.edited_by {
+                form["edited_by"] = by.as_str().into();
             }
             form
         });

@@ -197,11 +197,16 @@ fn ctx_13_a_value_that_does_not_fit_in_a_text_is_an_error_or_skips_the_call() {
 
 /// A session whose tool `look` returns rows that become instances.
 fn with_rows(settings: Value) -> Harness {
+    with_rows_that_need("†set.id", settings)
+}
+
+/// The same with this expression as the parameter of the call for each row.
+fn with_rows_that_need(expr: &str, settings: Value) -> Harness {
     let look =
         json!({"x-trust": "trusted", "x-effect": "read", "x-instances": "id", "x-issued": ["id"], "properties": {}});
     let mut harness = Harness::on(json!([{"type": "tool", "tool": {"look": look}}]), settings);
     harness.start();
-    let change = json!({"_tool": "change", "id": "†set.id", "_outputPath": "†set.changed"});
+    let change = json!({"_tool": "change", "id": expr, "_outputPath": "†set.changed"});
     let tell = json!({"_tool": "make", "q": "†set.changed", "_outputPath": "†set.told"});
     let look = json!({"_tool": "look", "_outputPath": "†set"});
     harness.solve_in_order(json!([look, change, tell]), json!("over"));
@@ -218,6 +223,26 @@ fn an_empty_list_of_rows_runs_nothing_and_does_not_fail() {
         assert_eq!(json!(report.error), json!({"code": "no_rows", "message": "no rows, nothing to do"}));
         assert!(report.is_off_branch(), "nothing is amiss");
     }
+}
+
+#[test]
+fn a_row_without_a_value_that_a_call_needs_is_not_an_empty_list() {
+    let mut harness = with_rows_that_need("†set.email", json!({}));
+    harness.returns("look", json!([{"id": 9}, {"id": 10, "email": "olga@x.test"}]));
+    harness.returns("change", json!(1));
+    harness.returns("make", json!(1));
+    let reply = harness.rests.last().expect("the turn is over");
+    let errors: Vec<_> = reply.calls.iter().filter_map(|report| report.error.as_deref()).collect();
+    assert!(errors.iter().all(|error| error.has_code("no_value")), "{errors:?}");
+    let words: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+    assert_eq!(
+        words,
+        [
+            "†set.email has no value: call 0 `look` did not bring it",
+            "†set.changed has no value: call 1 `change` was skipped",
+        ]
+    );
+    assert!(reply.calls.iter().all(|report| !report.is_off_branch()), "the command fails");
 }
 
 #[test]

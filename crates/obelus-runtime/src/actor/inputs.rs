@@ -51,6 +51,8 @@ impl Actor {
     }
 
     async fn accept_input(&mut self, command: &InputCommand) -> Result<u64, Refused> {
+        // The input may answer such a question.
+        self.ask_during_pause().await;
         let now = self.now();
         let mut batch = Vec::new();
         // Expired questions can no longer be answered.
@@ -75,6 +77,7 @@ impl Actor {
             self.work.stop_all();
         }
         self.is_awake = true;
+        self.ask_during_pause().await;
         self.resume_tasks();
         Ok(record)
     }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::intake::AcceptedInput;
 use super::parts::PartOf;
 use super::{Actor, EventBody, MOST_RECORDS};
+use crate::effect::needs_person;
 use crate::model::Part;
 use crate::secret::{without_secrets, without_secrets_of};
 use crate::session_files::SessionFiles;
@@ -106,6 +107,24 @@ impl Actor {
         }
     }
 
+    /// Asks about calls of an earlier process that only a person can settle, while the session is paused: a question
+    /// starts nothing (DUR-11). The other tasks wait until it is resumed.
+    pub(super) async fn ask_during_pause(&mut self) {
+        if self.session.paused().is_none() {
+            return;
+        }
+        let activities = self.work.activities();
+        let asks = |task: &Task| matches!(task, Task::Call(start) if needs_person(&activities, start));
+        let (in_doubt, others) = std::mem::take(&mut self.tasks_to_resume).into_iter().partition(asks);
+        self.tasks_to_resume = others;
+        for task in in_doubt {
+            if let Task::Call(start) = task {
+                // What could not be stored is offered again.
+                let _ = self.take_inputs([Input::InDoubt { id: start.id }]).await;
+            }
+        }
+    }
+
     /// The input for a partial answer: a call that may start early, or the request's usage. Text is only published.
     pub(super) fn take_part(&mut self, (id, part): PartOf) -> Option<Input> {
         match part {
@@ -149,9 +168,12 @@ impl Actor {
         }
     }
 
-    /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal.
+    /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal. While a detached
+    /// call runs nothing is stored: if the process ends now, the call is in doubt, and lists must ask about it.
     pub(super) fn needs_checkpoint(&self) -> bool {
-        self.record > self.checkpointed && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
+        let is_new = self.record > self.checkpointed && self.journal.is_some();
+        let is_at_work = !self.work.is_empty() || !self.tasks_to_resume.is_empty();
+        is_new && self.session.is_at_rest() && !is_at_work && !self.is_broken()
     }
 
     /// Stores a resting session: a checkpoint, its open questions and its summary.

@@ -27,9 +27,9 @@ impl Doubt {
     pub(crate) async fn settle(self, known: String) -> Input {
         let Self { id, activity, work, limit } = self;
         let attempt = work.attempt;
-        let extract_observation = work.extract_observation();
+        let before_journal = work.before_journal();
         let Some(reconciling) = activity.reconcile(work) else { return lost(id, known) };
-        match without_observation(found(id, attempt, limit, reconciling, &known).await, extract_observation) {
+        match prepared(found(id, attempt, limit, reconciling, &known).await, before_journal) {
             // The cause would recur. After a crash that is different.
             Input::DidNot { id, attempt } if attempt >= MOST_ATTEMPTS => {
                 let words = format!("its answer was lost {attempt} times, and it has not happened: {known}");
@@ -59,10 +59,10 @@ pub(crate) async fn found(
     }
 }
 
-/// The same without the observation of a call that has happened.
-pub(crate) fn without_observation(input: Input, extract_observation: impl Fn(Outcome) -> Outcome) -> Input {
+/// The same, with the outcome of a call that has happened prepared for the journal.
+pub(crate) fn prepared(input: Input, before_journal: impl Fn(Outcome) -> Outcome) -> Input {
     match input {
-        Input::Ended { id, outcome } => Input::Ended { id, outcome: extract_observation(outcome) },
+        Input::Ended { id, outcome } => Input::Ended { id, outcome: before_journal(outcome) },
         other => other,
     }
 }

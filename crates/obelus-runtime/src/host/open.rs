@@ -10,10 +10,9 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::{HostError, HostShared, Reopened, RulesChange, Slot, rules};
-use crate::activity::Work;
 use crate::actor::{Actor, ActorStart, End, Journal};
 use crate::connector::Connections;
-use crate::elicitor::Elicitor;
+use crate::effect::needs_person;
 use crate::follower::{Follower, NOT_SUPPORTED};
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
@@ -256,12 +255,7 @@ impl HostShared {
             return Ok((self.view(id, None)?, None));
         }
         let (spec, connections) = self.stored_parts(id)?;
-        // An activity that can reconcile is used before a person is asked.
-        let asks = |start: &Start| {
-            let activity = connections.activities.get(start.activity());
-            let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
-            !start.tool.idempotent && activity.and_then(|activity| activity.reconcile(work)).is_none()
-        };
+        let asks = |start: &Start| needs_person(&connections.activities, start);
         Ok(view_interrupted(
             self.store()?,
             id,

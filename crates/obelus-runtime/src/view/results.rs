@@ -18,7 +18,8 @@ pub fn result_in_words(value: &Value, reads: bool, language: Language) -> Option
         // The number returned by a creation is an id, which is useless to people.
         Value::Number(number) => reads.then(|| number.to_string()),
         Value::String(text) => short(text),
-        Value::Array(items) => Some(counted(items, items.last(), language)),
+        // A change finds nothing: its lists say what it did, or what went wrong.
+        Value::Array(items) => reads.then(|| counted(items, items.last(), language)),
         Value::Object(fields) => named(fields).or_else(|| page(fields)).or_else(|| listed(fields, reads, language)),
     }
 }
@@ -69,16 +70,17 @@ fn page(fields: &Map<String, Value>) -> Option<String> {
     (address.starts_with("https://") || address.starts_with("http://")).then(|| short(address))?
 }
 
-/// An answer that wraps a list or a record: `{"tasks": […]}`, `{"result": …, "total": 3}`.
+/// An answer that wraps a list or a record: `{"tasks": […]}`, `{"result": …, "total": 3}`. The parts of a record with
+/// an id are not counted.
 fn listed(fields: &Map<String, Value>, reads: bool, language: Language) -> Option<String> {
-    let rows = fields.iter().filter(|(name, _)| *name != "_more").map(|(_, value)| value);
-    let mut lists = rows.clone().filter_map(Value::as_array);
-    if let (Some(only), None) = (lists.next(), lists.next()) {
-        return Some(counted(only, Some(&Value::Object(fields.clone())), language));
-    }
-    let mut inner = rows.filter(|value| value.is_object());
-    match (inner.next(), inner.next()) {
-        (Some(only), None) => result_in_words(only, reads, language),
+    let is_record = fields.keys().any(|name| name.eq_ignore_ascii_case("id"));
+    let parts = fields.iter().filter(|(name, _)| *name != "_more").map(|(_, value)| value);
+    let mut parts = parts.filter(|value| value.is_array() || value.is_object());
+    match (parts.next(), parts.next()) {
+        (Some(Value::Array(rows)), None) if reads && !is_record => {
+            Some(counted(rows, Some(&Value::Object(fields.clone())), language))
+        }
+        (Some(only @ Value::Object(_)), None) => result_in_words(only, reads, language),
         _ => None,
     }
 }
@@ -107,9 +109,23 @@ mod tests {
             (json!({"a": 1}), None),
             (json!("one\ntwo"), Some("one…")),
         ] {
-            assert_eq!(result_in_words(&value, false, language).as_deref(), told, "{value}");
+            assert_eq!(result_in_words(&value, true, language).as_deref(), told, "{value}");
         }
         assert_eq!(result_in_words(&json!(12), true, language).as_deref(), Some("12"));
         assert_eq!(result_in_words(&json!(12), false, language), None);
+    }
+
+    #[test]
+    fn a_change_and_a_single_record_are_not_counted() {
+        let language = Language::English;
+        let lines = json!({"id": 7, "paid": 5, "lines": [1, 2, 3]});
+        for value in [json!([]), json!({"ok": true, "errors": []}), json!({"id": 7, "items": []}), lines.clone()] {
+            assert_eq!(result_in_words(&value, false, language), None, "{value}");
+        }
+        let order = json!({"number": 12, "customer": {"city": "Riga"}, "lines": [1, 2]});
+        for value in [lines, order] {
+            assert_eq!(result_in_words(&value, true, language), None, "{value}");
+        }
+        assert_eq!(result_in_words(&json!({"task": {"title": "Call"}}), false, language).as_deref(), Some("Call"));
     }
 }

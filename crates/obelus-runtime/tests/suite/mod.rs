@@ -72,6 +72,7 @@ cases! {
     a_hanging_call_is_ended_and_the_others_continue;
     an_activity_that_panics_is_an_error_of_its_call;
     a_detached_call_does_not_delay_the_turn_and_ends_later;
+    rows_with_the_same_id_are_an_error_and_none_is_lost;
     a_message_is_answered_after_the_calls_of_the_model;
     a_further_message_begins_a_one_off_request_anew;
     a_stop_ends_the_turn_after_running_calls_have_ended;

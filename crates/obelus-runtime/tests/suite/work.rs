@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use obelus_kernel::Context;
-use obelus_kernel::session::{Answer, CallError, Outcome, Prompt, Solution, TurnEnd};
+use obelus_kernel::session::{Answer, CallError, CallStatus, Outcome, Prompt, Solution, TurnEnd};
 use obelus_runtime::{
     Activities, Activity, ActivityFuture, AnswerFuture, Connections, EventBody, Host, Model, SessionHandle,
     SessionSpec, Work,
@@ -104,6 +104,25 @@ pub(crate) async fn an_activity_that_panics_is_an_error_of_its_call(world: &dyn 
     let (_host, handle) = open(world, json!({"burst": reader()}), plan, activities).await;
     assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!(read(&handle, "†state.b.code").await, Some(json!("panic")));
+}
+
+pub(crate) async fn rows_with_the_same_id_are_an_error_and_none_is_lost(world: &dyn World) {
+    let mut activities = Activities::new();
+    activities.register("list", |_| async {
+        Ok(json!([{"id": 1, "to": "a"}, {"id": 2, "to": "b"}, {"id": "1", "to": "c"}]))
+    });
+    activities.register("send", |work| async move { Ok(work.call["n"].clone()) });
+    let mut list = reader();
+    list["x-instances"] = json!("id");
+    let plan = json!([
+        {"_tool": "list", "_outputPath": "†inv"},
+        {"_tool": "send", "n": "†inv.to", "_outputPath": "†inv.sent"},
+    ]);
+    let (_host, handle) = open(world, json!({"list": list, "send": reader()}), plan, activities).await;
+    let reply = run_plan(&handle).await;
+    let error = reply.calls[0].error.as_ref().expect("an error");
+    assert!(error.has_code("bad_row") && error.message.contains("two rows have the same `id`, 1"), "{error:?}");
+    assert!(reply.calls.iter().all(|call| call.status != CallStatus::Done), "nothing is done for the others");
 }
 
 pub(crate) async fn a_detached_call_does_not_delay_the_turn_and_ends_later(world: &dyn World) {

@@ -3,7 +3,7 @@
 //! It listens on a Unix socket in the store's folder, for its owner only. A request is one JSON line, `{"session":
 //! "s", "tell": INPUT, "id": ID}`; the answer follows when the input is durable: `{"taken": true, "holder": PID}` or
 //! `{"refused": {"code", "text", "misfit"}}`. After a decision, lines `{"came": WORDS}` follow until the turn rests
-//! or is paused.
+//! or is paused; when it rests, the last line is `{"exit": N}`, the exit code of the guest's command.
 //! An input with the same id is taken once, so a guest whose connection breaks before the answer repeats its request
 //! (DUR-13).
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Input, InvalidValue, Refused, Reply, Session};
+use obelus_kernel::session::{Input, InvalidValue, QuestionId, Refused, Reply, Session};
 use obelus_runtime::people::{refusal_by_code, why_it_ended};
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
@@ -28,9 +28,10 @@ use tokio::task::JoinSet;
 
 use super::host::report_reopened;
 use super::people::{Narrator, RunningCalls, by_in_words};
+use super::run::{ShowOptions, approved_question};
 use crate::command_error::Declined;
 use crate::language::{Words, fill, words_of};
-use crate::output::{self, visible};
+use crate::output::{self, Exit, visible};
 
 /// The longest request, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -121,6 +122,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     };
     let is_at_work = host.find(&id).is_some();
     let is_decision = matches!(input, Input::Decide { .. });
+    let approved = approved_question(&input);
     let (taken, handle, events) = match opened(host, &id).await {
         Ok(handle) => {
             let events = is_decision.then(|| handle.subscribe(None));
@@ -135,7 +137,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     write.write_all(answer(&taken).as_bytes()).await?;
     if let (Ok(()), Some(handle), Some(events)) = (&taken, &handle, events) {
         // The guest may be gone.
-        let _ = send_consequences(&mut write, handle, &named, events).await;
+        let _ = send_consequences(&mut write, handle, &named, approved, events).await;
         let _ = write.shutdown().await;
     }
     let Some(handle) = handle.filter(|_| !is_at_work) else { return Ok(()) };
@@ -148,11 +150,13 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     rested.map(drop).map_err(|refused| anyhow!("{id}: {refused}"))
 }
 
-/// Sends a guest the consequences of a decision, line by line, until the turn rests or is paused (ASK-7).
+/// Sends a guest the consequences of a decision, line by line, until the turn rests or is paused (ASK-7); then the exit
+/// code of its command.
 async fn send_consequences(
     write: &mut (impl AsyncWriteExt + Unpin),
     handle: &SessionHandle,
     named: &str,
+    approved: Option<QuestionId>,
     mut events: Subscription,
 ) -> Result<()> {
     let read = |session: &Session| (Narrator::of(session), session.paused().is_some());
@@ -172,8 +176,15 @@ async fn send_consequences(
         if let Some(line) = line {
             write.write_all(format!("{}\n", json!({"came": line})).as_bytes()).await?;
         }
-        if matches!(event.body, EventBody::Rested { .. } | EventBody::Paused { .. }) {
-            break;
+        match &event.body {
+            EventBody::Paused { .. } => break,
+            EventBody::Rested { reply } => {
+                let (reply, shown) = (reply.clone(), ShowOptions { as_json: false, is_plan: false, store: None });
+                let exit = handle.inspect(move |session| shown.exit(session, &reply, approved.as_ref())).await?;
+                write.write_all(format!("{}\n", json!({"exit": exit as u8})).as_bytes()).await?;
+                break;
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -244,7 +255,7 @@ fn asked(line: &str) -> Result<GuestRequest, String> {
 
 /// Gives a session an input through the process that holds its store. `tell` gets that process's answers, as data and
 /// as text: that it was taken, and the consequences of a decision. `named` is the session as commands name it, with its
-/// store if that was named.
+/// store if that was named. Returns the exit code of the command.
 pub(crate) fn send_to_holder(
     folder: &Path,
     id: &str,
@@ -252,7 +263,7 @@ pub(crate) fn send_to_holder(
     named: &str,
     phrases: &Words,
     tell: &dyn Fn(&Value, &str),
-) -> Result<()> {
+) -> Result<Exit> {
     let address = SocketAddress::of(folder)?;
     let request = json!({"session": id, "named": named, "tell": input, "id": InputId::drawn()}).to_string();
     let mut tries = 1;
@@ -281,8 +292,7 @@ pub(crate) fn send_to_holder(
                 _ => fill(phrases.answering.held, &[&holder]),
             };
             tell(&answer, &taken);
-            read_consequences(stream, &mut |line| tell(&json!({"came": line}), line));
-            Ok(())
+            Ok(read_consequences(stream, &mut |line| tell(&json!({"came": line}), line)))
         }
     }
 }
@@ -311,10 +321,10 @@ fn ask(
     Ok((line, stream))
 }
 
-/// Reads the holder's lines about a decision, with a time limit.
-fn read_consequences(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMut(&str)) {
+/// Reads the holder's lines about a decision, with a time limit; returns the exit code, which the last one has.
+fn read_consequences(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMut(&str)) -> Exit {
     use std::io::BufRead;
-    let mut line = String::new();
+    let (mut line, mut exit) = (String::new(), Exit::Done);
     while stream.get_ref().set_read_timeout(Some(CAME)).is_ok()
         && stream.read_line(&mut line).is_ok_and(|bytes| bytes > 0)
     {
@@ -322,8 +332,11 @@ fn read_consequences(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn F
         if let Some(words) = event.as_ref().and_then(|event| event["came"].as_str()) {
             tell(words);
         }
+        let code = event.as_ref().and_then(|event| event["exit"].as_u64());
+        exit = code.and_then(Exit::of_code).unwrap_or(exit);
         line.clear();
     }
+    exit
 }
 
 /// Whether an error is a timeout.

@@ -30,7 +30,7 @@ use serde_json::Value;
 use super::chat::styled;
 use super::host::{read_store, store_folder};
 use super::run::on;
-use super::sessions::inspect::{read, why};
+use super::sessions::inspect::why;
 use crate::cli::{Command, NoServer, ServerArgs, SessionsCommand, StoreArgs, Verb};
 use crate::command_error::Declined;
 use crate::language::{fill, words_of};
@@ -88,8 +88,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         }
         Command::Sessions(SessionsCommand::List { json, .. }) => inspect::list(client, *json).await,
         Command::Sessions(SessionsCommand::Show { id, at, why: Some(expr), instance, json, .. }) => {
-            let session = read(&SessionCopy::of(client, id).await?.store, id, *at)?;
-            why(&session, expr, instance.as_deref(), *json)
+            why((&SessionCopy::of(client, id).await?.store, id, *at), expr, instance.as_deref(), *json)
         }
         Command::Sessions(SessionsCommand::Show { id, at, json, .. }) => inspect::show(client, id, *at, *json).await,
         Command::Sessions(SessionsCommand::Log { id, json, .. }) => inspect::log(client, id, *json).await,

@@ -34,8 +34,8 @@ use crate::input;
 use crate::language::{fill, wanted, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 pub(crate) use outcome::is_proposal_of;
-pub(crate) use play::{Begin, SessionRun, play, report_paused, rested_or_paused};
-pub(crate) use show::ShowOptions;
+pub(crate) use play::{Begin, SessionRun, approved_question, play, report_paused, rested_or_paused};
+pub(crate) use show::{ShowOptions, is_same_call};
 
 pub(crate) fn request(args: &RunArgs) -> Result<Exit> {
     let is_agent = args.file.is_dir() || args.file.file_name().is_some_and(|name| name == "agent.yaml");

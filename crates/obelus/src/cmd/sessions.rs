@@ -74,7 +74,7 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
     match args {
         SessionsCommand::List { store, json, .. } => inspect::list(store, *json),
         SessionsCommand::Show { id, at, why: Some(expr), instance, store, json, .. } => {
-            inspect::why(&inspect::read(&inspect::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
+            inspect::why((&inspect::open_for(store, id)?, id, *at), expr, instance.as_deref(), *json)
         }
         SessionsCommand::Show { id, at, store, json, .. } => {
             let opened = inspect::open_for(store, id)?;
@@ -127,9 +127,10 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
     }
 }
 
-/// Refuses to remove a session with an open question. A session that cannot be read may be removed.
+/// Refuses to remove a session with an open question, or with an effect that its process left in doubt. A session that
+/// cannot be read may be removed.
 fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
-    let Ok(session) = host.view(id, None) else { return Ok(()) };
+    let Ok(session) = host.view_interrupted(id) else { return Ok(()) };
     let open: Vec<String> =
         session.questions().iter().filter(|q| q.is_open()).map(|q| InboxId::new(id, &q.id).to_string()).collect();
     if open.is_empty() {
@@ -299,7 +300,10 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
     let input = Input::Decide { question: question.to_owned(), decision, by: SentBy::COMMAND_LINE.to_owned(), digest };
-    let Some(open) = lifecycle::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
+    let open = match lifecycle::open_or_tell(session, store, &input, as_json)? {
+        Ok(open) => open,
+        Err(exit) => return Ok(exit),
+    };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;
         let read = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));

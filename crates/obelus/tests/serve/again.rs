@@ -58,6 +58,23 @@ fn an_approval_at_a_checkpoint_acts_once_without_a_fork() {
 }
 
 #[test]
+fn dur_13_a_repeated_message_gets_the_turn_of_the_first_one() {
+    let server = Server::start("again-turn", &[]);
+    server.session("m");
+    let say = |key: &str, text: &str| {
+        let reply = keyed(&server, key, "/api/v1/sessions/m/messages", &json!({"text": text, "wait": true}));
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.json()
+    };
+    let first = say("k1", "the customer called");
+    assert_eq!(first["turn"]["waiting"], json!([]), "{first}");
+    let second = say("k2", "ask Anna to call Bob");
+    assert_eq!(second["turn"]["waiting"], json!(["m:q1"]), "{second}");
+    assert_eq!(say("k1", "the customer called"), first);
+    assert_eq!(say("k2", "ask Anna to call Bob"), second);
+}
+
+#[test]
 fn a_resume_without_an_id_approves_only_the_question_that_the_client_was_shown() {
     let server = Server::start("yes-shown", &[]);
     asking(&server, "s");

@@ -174,3 +174,43 @@ fn a_store_writable_by_others_is_not_used_unless_permitted() {
     assert!(added.status.success(), "{added:?}");
     assert_eq!(fs::metadata(&missing).unwrap().permissions().mode() & 0o777, 0o700, "it is for its owner only");
 }
+
+/// An agent whose approved call fails.
+const FAILING: &str = r#"
+name: failing
+language: en
+mode: full
+model: playbook:playbook.yaml
+tools: {pay: {type: object, properties: {to: {type: string}}, x-effect: create, x-risky: [to], x-trust: trusted}}
+activities: {pay: {exec: [sh, -c, 'echo "no money" >&2; exit 3']}}
+"#;
+
+const FAILING_PLAYBOOK: &str = "
+- {when: '.errors != []', output: 'That did not work.'}
+- answer: {calls: [{_tool: pay, to: Anna, _outputPath: †state.p}]}
+";
+
+#[test]
+fn an_approval_whose_call_fails_exits_with_1_through_the_holder_and_the_server_too() {
+    let agents = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("failing-{}", std::process::id()));
+    let agent = agents.join("failing");
+    fs::create_dir_all(&agent).unwrap();
+    fs::write(agent.join("agent.yaml"), FAILING).unwrap();
+    fs::write(agent.join("playbook.yaml"), FAILING_PLAYBOOK).unwrap();
+    let server = Server::start("failing", &["--agents", &agents.display().to_string()]);
+    for id in ["a", "b", "c"] {
+        assert_eq!(server.post("/api/v1/sessions", &json!({"agent": "failing", "id": id})).status, 201);
+        server.say(id, "go");
+    }
+    let store = server.store.display().to_string();
+    let address = format!("http://{}", server.address);
+    for args in [
+        &["approve", "a:q1", "--store", &store][..],
+        &["approve", "b:q1", "--json", "--store", &store],
+        &["approve", "c:q1", "--server", &address],
+    ] {
+        let output = obelus(args).env("OBELUS_TOKEN", &server.token).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+    }
+    fs::remove_dir_all(&agents).unwrap();
+}

@@ -38,6 +38,24 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
 }
 
 #[test]
+fn a_session_with_an_effect_in_doubt_is_removed_only_on_purpose() {
+    let harness = Harness::new("doubt-kept");
+    let gate = harness.hold("a");
+    let mut child = harness.begin();
+    harness.wait_for("began-a");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    let refused = harness.does(&["sessions", "rm", "s", "--lang", "en"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", words(&refused));
+    assert!(words(&refused).contains("s:q1"), "{}", words(&refused));
+    assert_eq!(harness.does(&["sessions", "prune", "--days", "0"]).status.code(), Some(0));
+    assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1", "it stays");
+    assert_eq!(harness.does(&["sessions", "rm", "s", "--yes"]).status.code(), Some(0));
+    assert_eq!(harness.json(&["inbox", "--json"]), json!([]));
+}
+
+#[test]
 fn a_session_that_was_killed_while_it_read_says_how_to_continue() {
     let harness = Harness::new("under-way");
     fs::write(harness.folder.join("plan.yaml"), PLAN.replacen("x-effect: create", "x-effect: read", 1)).unwrap();

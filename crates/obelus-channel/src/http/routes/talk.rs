@@ -71,14 +71,37 @@ pub(super) async fn say(
     if words.text.trim().is_empty() {
         return Err(ChannelError::BadRequest("`text` is empty".to_owned()).into());
     }
+    let earlier = match access.input_id().filter(|_| words.wait) {
+        Some(input_id) => app.service().input_record(&id, input_id).await?,
+        None => None,
+    };
     let taken = app.service().say(&id, &words.text, &access.by(), access.input_id()).await?;
-    let turn = if words.wait { rested(&app, &id, &access, words.timeout).await? } else { None };
+    let turn = match earlier {
+        _ if !words.wait => None,
+        Some(record) => first_turn(&app, &id, record, &access, words.timeout).await?,
+        None => rested(&app, &id, &access, words.timeout).await?,
+    };
     let status = if turn.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
     let paused_by = match turn {
         Some(_) => None,
         None => app.service().read(&id, |session| session.paused().map(str::to_owned)).await?,
     };
     Ok((status, Json(Said { taken, turn, paused_by })).into_response())
+}
+
+/// The turn of a message that was sent before, which later messages may have followed. Waits for it if it still runs.
+async fn first_turn(
+    app: &App,
+    id: &str,
+    record: u64,
+    access: &Access,
+    seconds: Option<u64>,
+) -> Result<Option<TurnView>, Failure> {
+    if let Some(turn) = app.service().turn_after(id, record, access.language).await? {
+        return Ok(Some(turn));
+    }
+    rested(app, id, access, seconds).await?;
+    Ok(app.service().turn_after(id, record, access.language).await?)
 }
 
 /// Waits for a turn, until the time limit or the server's shutdown.

@@ -32,12 +32,10 @@ impl ActiveStep {
             return Some(ReportError::new(NO_ROWS, "no rows, nothing to do"));
         }
         let is_unknown = self.graph.edges_by(job, path).iter().any(|edge| self.jobs[edge.from].is_result_unknown);
-        let code = if is_unknown {
-            NO_RESULT
-        } else if is_chosen {
-            NO_VALUE
-        } else {
-            NOT_CHOSEN
+        let code = match (is_unknown, is_chosen) {
+            (true, _) => NO_RESULT,
+            (false, true) => NO_VALUE,
+            (false, false) => NOT_CHOSEN,
         };
         let message = format!("{path} has no value{}", self.failed_writers(job, path));
         let lacks = Some(Lack::Value(path.to_string()));
@@ -70,7 +68,7 @@ impl ActiveStep {
 
     /// Whether a path has no value because a list has no rows, for this call or the one before it.
     fn has_no_rows(&self, job: usize, path: &Path) -> bool {
-        self.every_feeder(job, path, NO_ROWS, &|edge| self.brings_rows(edge))
+        self.every_feeder(job, path, NO_ROWS, &|edge| self.lacks_rows(job, edge))
     }
 
     /// Whether each of the calls that may write a path is done in this way, or was skipped with this code.
@@ -91,10 +89,12 @@ impl ActiveStep {
         written.is_none_or(|written| written.iter().any(|written| written.covers(path) || path.covers(written)))
     }
 
-    /// Whether the call of an edge returns rows that become instances.
-    fn brings_rows(&self, edge: &Edge) -> bool {
+    /// Whether the call of an edge returns rows that become instances, and this job is for none of them.
+    fn lacks_rows(&self, job: usize, edge: &Edge) -> bool {
         let call = &self.calls[self.jobs[edge.from].call];
-        call.tool.as_ref().is_some_and(|tool| tool.instances.is_some())
+        let kind = self.jobs[job].instance.as_deref().and_then(|name| name.split_once(' ')).map(|(kind, _)| kind);
+        let is_row = call.writes().any(|path| kind == Some(&*path.kind));
+        call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) && !is_row
     }
 
     /// The outcome of the calls that should have brought a value; failed ones first.
@@ -106,7 +106,7 @@ impl ActiveStep {
             Status::Refused => (2, "was refused"),
             Status::Skipped => (3, "was skipped"),
             _ if self.jobs[edge.from].is_result_unknown => (3, "happened, and its result was not given"),
-            _ if self.brings_rows(edge) => (4, "brought no rows"),
+            _ if self.lacks_rows(job, edge) => (4, "brought no rows"),
             _ if self.has_written(edge, path) => (4, "did not bring it"),
             _ => (5, "chose another path"),
         };

@@ -6,6 +6,7 @@ use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::{Evidence, GroundingRule, ValueWrite, Why, Writer};
 use serde_json::Value;
 
+use super::super::people::by_in_words;
 use super::text::{PLAIN, StyledLine};
 use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM, YELLOW};
@@ -81,7 +82,10 @@ impl ProvenanceLines<'_> {
         let named = |phrase: &str, name: &str| fill(phrase, &[&self.titles.tool(name)]);
         let (by, tool) = match &one.by {
             Writer::Author => (words.author.to_owned(), None),
-            Writer::User => (words.person.to_owned(), None),
+            Writer::User => match &one.edited_by {
+                Some(by) => (fill(words.edited_by, &[&by_in_words(by, self.phrases)]), None),
+                None => (words.person.to_owned(), None),
+            },
             Writer::Tool { name, trusted: true } => (named(words.tool, name), Some(name)),
             Writer::Tool { name, trusted: false } => (named(words.untrusted_tool, name), Some(name)),
             Writer::Model(name) => (named(words.model, name), Some(name)),

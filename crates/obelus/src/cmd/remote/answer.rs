@@ -2,11 +2,13 @@
 
 use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, encoded};
+use obelus_kernel::session::CallReport;
 use serde_json::{Value, json};
 
 use super::{followed, print_turn, rested, steps_that_read_it, text};
 use crate::cli::Verb;
 use crate::cmd::people::{only_calls, value_said};
+use crate::cmd::run::is_same_call;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
@@ -28,7 +30,19 @@ pub(super) async fn answer(
     };
     body["digest"] = digest.map_or(shown, Value::from);
     let accepted = client.post(&format!("{path}/answer"), &body).await?;
-    finish(client, text(&row, "session"), text(&accepted, "event"), as_json).await
+    let turn = finished(client, text(&row, "session"), text(&accepted, "event"), as_json).await?;
+    let exit = print_end(client, &turn, as_json).await?;
+    let starts = matches!(verb, Verb::Approve { .. } | Verb::Edit { .. } | Verb::DidNot);
+    Ok(if exit == Exit::Done && starts && has_failed(&row, &turn) { Exit::Failed } else { exit })
+}
+
+/// Whether a call that a person approved failed.
+fn has_failed(row: &Value, turn: &Value) -> bool {
+    let rows = |of: &Value| of["calls"].as_array().cloned().unwrap_or_default();
+    let asked = rows(row);
+    let reports = rows(turn).into_iter().filter_map(|call| serde_json::from_value::<CallReport>(call).ok());
+    let mut failed = reports.filter(|report| report.status.did_not_succeed());
+    failed.any(|report| asked.iter().any(|call| is_same_call(call, &report.call)))
 }
 
 /// Shows an edited call before it runs (ASK-3), and returns the digest of the shown question.
@@ -96,13 +110,13 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     }))
 }
 
-/// Waits for the turn, and prints its result.
-async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> Result<Exit> {
-    let turn = if as_json || after.is_empty() {
-        rested(client, session).await?
-    } else {
-        followed(client, session, after).await?
-    };
+/// Waits for the turn, and prints its steps.
+async fn finished(client: &Client, session: &str, after: &str, as_json: bool) -> Result<Value> {
+    if as_json || after.is_empty() { rested(client, session).await } else { followed(client, session, after).await }
+}
+
+/// Prints the result of a turn.
+async fn print_end(client: &Client, turn: &Value, as_json: bool) -> Result<Exit> {
     match turn {
         Value::Null => {
             if as_json {
@@ -110,7 +124,7 @@ async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> R
             }
             Ok(Exit::Done)
         }
-        turn => print_turn(client, &turn, text(&turn, "text"), as_json).await,
+        turn => print_turn(client, turn, text(turn, "text"), as_json).await,
     }
 }
 
@@ -123,7 +137,8 @@ pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
 
 pub(super) async fn resume(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
     let accepted = client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
-    finish(client, id, text(&accepted, "event"), as_json).await
+    let turn = finished(client, id, text(&accepted, "event"), as_json).await?;
+    print_end(client, &turn, as_json).await
 }
 
 pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {

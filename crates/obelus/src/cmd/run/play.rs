@@ -41,20 +41,29 @@ impl Begin {
     /// The question that a person answers, and how.
     fn decision(&self) -> Option<(&QuestionId, &Decision)> {
         let (Begin::With(input) | Begin::GoingOn(Some(input)) | Begin::Resumed(input)) = self else { return None };
-        match input {
-            Input::Decide { question, decision, .. } => Some((question, decision)),
-            _ => None,
-        }
+        decision_of(input)
     }
 
     /// The question that a person approves.
     fn approved_question(&self) -> Option<QuestionId> {
-        let starts = |decision: &Decision| {
-            use Decision::{Approve, Consent, DidNot, Edit};
-            matches!(decision, Approve { .. } | Consent { .. } | Edit { .. } | DidNot)
-        };
-        self.decision().filter(|(_, decision)| starts(decision)).map(|(question, _)| question.clone())
+        let (Begin::With(input) | Begin::GoingOn(Some(input)) | Begin::Resumed(input)) = self else { return None };
+        approved_question(input)
     }
+}
+
+/// The question that an input answers, and how.
+fn decision_of(input: &Input) -> Option<(&QuestionId, &Decision)> {
+    match input {
+        Input::Decide { question, decision, .. } => Some((question, decision)),
+        _ => None,
+    }
+}
+
+/// The question whose calls an input lets run.
+pub(crate) fn approved_question(input: &Input) -> Option<QuestionId> {
+    use Decision::{Approve, Consent, DidNot, Edit};
+    let starts = |decision: &Decision| matches!(decision, Approve { .. } | Consent { .. } | Edit { .. } | DidNot);
+    decision_of(input).filter(|(_, decision)| starts(decision)).map(|(question, _)| question.clone())
 }
 
 /// Runs a session until it rests, and prints the result. A stored session can be answered from elsewhere meanwhile.

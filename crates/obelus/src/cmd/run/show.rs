@@ -61,7 +61,7 @@ impl ShowOptions {
     }
 
     /// The exit code. `approved` is the question whose calls the command let run.
-    pub(super) fn exit(&self, session: &Session, reply: &Reply, approved: Option<&QuestionId>) -> Exit {
+    pub(crate) fn exit(&self, session: &Session, reply: &Reply, approved: Option<&QuestionId>) -> Exit {
         match reply.ends {
             // A detached call may still be in doubt, or wait for an answer. At a limit, a person can answer too.
             TurnEnd::Output | TurnEnd::Limit if session.questions().iter().any(Question::is_open) => Exit::Waiting,
@@ -79,12 +79,13 @@ impl ShowOptions {
 /// Whether a call that a person approved failed.
 fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
     let Some(question) = session.question(id) else { return false };
-    // Parameters may have been edited.
-    let is_same = |one: &Value, other: &Value| {
-        ["_tool", "_instance", "_outputPath"].iter().all(|field| one.get(field) == other.get(field))
-    };
-    let is_asked = |call: &Value| question.calls.iter().any(|asked| is_same(&asked.call, call));
+    let is_asked = |call: &Value| question.calls.iter().any(|asked| is_same_call(&asked.call, call));
     reply.calls.iter().any(|report| report.status.did_not_succeed() && is_asked(&report.call))
+}
+
+/// Whether a call is the one that a person was asked about. Its parameters may have been edited.
+pub(crate) fn is_same_call(one: &Value, other: &Value) -> bool {
+    ["_tool", "_instance", "_outputPath"].iter().all(|field| one.get(field) == other.get(field))
 }
 
 /// Shows an event to a person.

@@ -51,7 +51,10 @@ fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
     let parsed = consent.parse::<ConsentId>().ok();
     let consent = parsed.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
     let input = Input::Revoke { consent: consent.0, by: SentBy::COMMAND_LINE.to_owned() };
-    let Some(store) = lifecycle::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
+    let store = match lifecycle::open_or_tell(id, at, &input, false)? {
+        Ok(store) => store,
+        Err(exit) => return Ok(exit),
+    };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
         let revoked = handle.tell(input).await;

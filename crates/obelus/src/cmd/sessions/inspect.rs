@@ -252,10 +252,17 @@ fn open_questions(session: &Session) -> Vec<Question> {
     session.questions().into_iter().filter(Question::is_open).collect()
 }
 
-/// Prints the provenance of a value.
-pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
+/// Prints the provenance of a value of a session, as it was after a record or is now.
+pub(in crate::cmd) fn why(
+    (store, id, at): (&SqliteStore, &str, Option<u64>),
+    expr: &str,
+    instance: Option<&str>,
+    as_json: bool,
+) -> Result<Exit> {
+    let session = &read(store, id, at)?;
     let expr = input::expression(expr);
-    let why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
+    let mut why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
+    viewer(store).name_editors(id, &mut why)?;
     if as_json {
         output::json(&why.to_json());
     } else {

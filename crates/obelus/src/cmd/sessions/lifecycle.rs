@@ -19,7 +19,10 @@ use crate::output::{self, Exit, visible};
 
 pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
     let input = Input::Pause { by: SentBy::COMMAND_LINE.to_owned() };
-    let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
+    let store = match open_or_tell(id, at, &input, false)? {
+        Ok(store) => store,
+        Err(exit) => return Ok(exit),
+    };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
         handle.tell(input).await?;
@@ -37,7 +40,10 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let beside = open_for(at, id)?;
     import_uses::print_if_imported(&beside, id, &viewer(&beside).view(id, None)?)?;
     drop(beside);
-    let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
+    let store = match open_or_tell(id, at, &input, as_json)? {
+        Ok(store) => store,
+        Err(exit) => return Ok(exit),
+    };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
         if handle.inspect(|session| session.paused().is_none()).await? {
@@ -48,10 +54,15 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     })
 }
 
-/// Opens the store; if another process holds it, that one gets the input, and none is returned.
-pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: bool) -> Result<Option<SqliteStore>> {
+/// Opens the store; if another process holds it, that one gets the input, and the exit code of the command is returned.
+pub(super) fn open_or_tell(
+    id: &str,
+    at: &StoreArgs,
+    input: &Input,
+    as_json: bool,
+) -> Result<Result<SqliteStore, Exit>> {
     match open_store(at).map_err(anyhow::Error::downcast) {
-        Ok(store) => Ok(Some(store)),
+        Ok(store) => Ok(Ok(store)),
         Err(Ok(StoreError::Held { folder, holder })) => {
             let phrases = super::phrases_for(at, id);
             let held = || fill(phrases.answering.held_by, &[&holder.to_string()]);
@@ -61,8 +72,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: boo
                 (true, false) => {}
                 (false, _) => output::note(words),
             };
-            send_to_holder(&folder, id, input, &with_store(id, at), phrases, &show).with_context(held)?;
-            Ok(None)
+            send_to_holder(&folder, id, input, &with_store(id, at), phrases, &show).with_context(held).map(Err)
         }
         Err(Ok(error)) => Err(error.into()),
         Err(Err(error)) => Err(error),
@@ -81,7 +91,7 @@ pub(super) fn prune(at: &StoreArgs, days: u64, dry: bool, shrink: bool) -> Resul
         if row.last_at.unwrap_or(row.created) > limit {
             continue;
         }
-        let session = match host.view(&row.id, None) {
+        let session = match host.view_interrupted(&row.id) {
             Ok(session) => session,
             // Its content is unknown, so it is not removed.
             Err(error) => {
