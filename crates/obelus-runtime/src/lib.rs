@@ -185,4 +185,5 @@ pub mod people {
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
         never_in_words, refusal_by_code, refused_in_words, terms_in_words, why_it_ended,
     };
+    pub use obelus_notebook::edited::difference;
 }

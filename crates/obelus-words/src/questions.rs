@@ -33,6 +33,7 @@ phrases! {
         edited: "Будет выполнено с вашими изменениями", "With your changes, this will run";
         instead_of: "   ✎ вместо {}", "   ✎ instead of {}";
         not_set: "ничего", "nothing";
+        removed: "убрано", "removed";
         details:
             "ещё {} подробность|ещё {} подробности|ещё {} подробностей",
             "{} more detail|{} more details";
@@ -166,6 +167,7 @@ phrases! {
         no_such_field: "такого здесь нет: {}", "it has no such field: {}";
         no_param: "параметра `{}` нет", "there is no parameter `{}`";
         no_param_near: "параметра `{}` нет; возможно, `{}`?", "there is no parameter `{}`; did you mean `{}`?";
+        known_params: " (есть: {})", " (there are: {})";
         or: " или ", " or ";
         text: "текст", "text";
         whole_number: "целое число", "a whole number";

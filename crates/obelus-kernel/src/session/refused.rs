@@ -39,6 +39,9 @@ pub enum InvalidValue {
         name: String,
         /// The most similar name.
         near: Option<String>,
+        /// The names that exist, with their labels.
+        #[serde(default)]
+        known: Vec<String>,
     },
     /// The policy forbids it.
     Policy(Reason),

@@ -350,6 +350,7 @@ impl QuestionViewBuilder<'_> {
                 _ => view.rows.push(row),
             }
         }
+        view.rows.extend(self.removed(index, asked, tool));
         view.rows.extend(self.scopes(asked));
         view.rows.extend(long);
         view.details.extend(self.details(asked, tool));
@@ -376,6 +377,25 @@ impl QuestionViewBuilder<'_> {
         let value = self.named(place, value);
         let instead_of = self.proposed_value(index, place).filter(|proposed| *proposed != value);
         RowView { place: place.to_owned(), label: visible(&label), value, before, instead_of, mark }
+    }
+
+    /// The agent's proposed values that a person removes.
+    fn removed(&self, index: usize, asked: &AskedCall, tool: &str) -> Vec<RowView> {
+        let Some(proposed) = self.proposed.and_then(|question| question.calls.get(index)) else { return Vec::new() };
+        let left = asked.leaves();
+        let gone = |(place, _): &(String, &Value)| {
+            let inner =
+                |other: &str| other.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with(['.', '[']));
+            !left.iter().any(|(other, _)| other == place || inner(other))
+        };
+        let row = |(place, value): (String, &Value)| RowView {
+            value: self.language.words().questions.removed.to_owned(),
+            before: None,
+            instead_of: Some(self.named(&place, value)),
+            mark: None,
+            ..self.row(index, proposed, tool, &place, value)
+        };
+        proposed.leaves().into_iter().filter(gone).map(row).collect()
     }
 
     /// Whether a person has chosen another record: the values that were read are not those of the chosen one.

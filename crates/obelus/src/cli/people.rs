@@ -76,7 +76,7 @@ pub(crate) enum Verb {
     },
     /// Change some of its parameters and approve the result.
     Edit {
-        /// A JSON object of the parameters to change; the others stay. Of a plan: {"0": PARAMETERS} by the index of a call, from 0, or {"plan": CALLS}.
+        /// A JSON object of the parameters to change; the others stay, and so do the other fields of an object. `null` removes a field. Of a plan: {"0": PARAMETERS} by the index of a call, from 0, or {"plan": CALLS}.
         #[arg(long, value_name = "JSON")]
         params: String,
     },
