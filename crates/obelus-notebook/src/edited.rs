@@ -1,26 +1,38 @@
 //! A person's changes to the parameters of a call (ASK-3): objects are merged, other values are replaced, and `null`
 //! removes a field, unless the tool's schema permits null there.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::call::Call;
 use crate::names::alike;
 use crate::schema::{admits_null, resolved};
 use crate::tool::Tool;
+use crate::visible::visible;
 use crate::wording::closest;
 
 /// The number of names that are listed.
 const MOST_NAMES: usize = 12;
 
 /// A name that neither the call nor the tool's schema has at that place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownName {
     /// The place, as a dotted path.
+    #[serde(rename = "name")]
     pub place: String,
     /// The most similar name.
     pub near: Option<String>,
     /// The possible names, each with its label.
+    #[serde(default)]
     pub known: Vec<String>,
+}
+
+impl UnknownName {
+    /// The error, and what would be right.
+    pub fn text(&self) -> String {
+        let near = self.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        format!("`{}` is not a parameter{near} (there are: {})", visible(&self.place), self.known.join(", "))
+    }
 }
 
 /// A parameter of `params` after a change; none if the change removes it. The language is that of the labels.
@@ -37,6 +49,11 @@ pub fn changed_param(
         return Err(edit.unknown("", name, params, tool.params()));
     }
     edit.merged(name, params.get(name), change, property(tool.params(), name))
+}
+
+/// The value at a dotted path.
+pub fn dotted_value<'v>(call: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(call, |value, name| value.get(name))
 }
 
 /// Sets a field of an object, or removes it.

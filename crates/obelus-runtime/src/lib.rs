@@ -176,7 +176,7 @@ pub mod text {
 
 /// Texts for people, in Russian and English: questions, and the results of steps and turns.
 pub mod people {
-    pub use crate::report::{render_report, undone};
+    pub use crate::report::{left_open, render_report, undone};
     pub use crate::view::{
         AskedWords, BeforeView, CallView, EditForm, FieldKind, FormField, PageNotes, QuestionView, RowView, StepLine,
         Titles, Tone, ViewLine, result_in_words,

@@ -18,9 +18,8 @@ use crate::origin::{Origin, Origins};
 use crate::path::value_at;
 use crate::policy::{Proposal, Reason, Ruling};
 use crate::tool::Tool;
-use crate::visible::visible;
 use obelus_notebook::describe::{CallPart, describe, marks};
-use obelus_notebook::edited::{changed_param, put};
+use obelus_notebook::edited::{changed_param, dotted_value, put};
 
 /// The result of an edit.
 pub(super) struct CallEdit {
@@ -109,16 +108,8 @@ impl Session {
         params: &Value,
         change: (&str, &Value),
     ) -> Result<Option<Value>, Refused> {
-        changed_param(tool, params, change, self.settings.language.as_deref()).map_err(|unknown| {
-            let near = unknown.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            let (name, known) = (visible(&unknown.place), unknown.known.join(", "));
-            let text = format!("`{name}` is not a parameter{near} (there are: {known})");
-            Refused::misfit(
-                "bad_edit",
-                text,
-                InvalidValue::UnknownParam { name, near: unknown.near, known: unknown.known },
-            )
-        })
+        let changed = changed_param(tool, params, change, self.settings.language.as_deref());
+        changed.map_err(|name| Refused::misfit("bad_edit", name.text(), InvalidValue::UnknownParam(name)))
     }
 
     /// Judges an edited call: why it would need a person, unless it is refused.
@@ -208,9 +199,4 @@ fn change_after(question: &mut Question, index: usize, tool: &Tool, params: &Val
         });
     }
     question.changes.sort_by_key(|change| change.call);
-}
-
-/// The value at a dotted path.
-fn dotted_value<'v>(call: &'v Value, path: &str) -> Option<&'v Value> {
-    path.split('.').try_fold(call, |value, name| value.get(name))
 }

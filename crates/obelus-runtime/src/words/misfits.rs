@@ -2,6 +2,7 @@
 
 use obelus_kernel::session::InvalidValue;
 use obelus_kernel::visible;
+use obelus_notebook::edited::UnknownName;
 use obelus_notebook::wording::plain_text;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ pub(super) fn misfit_in_words(misfit: &InvalidValue, text: &str, language: Langu
     let words = &language.words().misfits;
     match misfit {
         InvalidValue::Policy(reason) => visible(&reason_in_words(reason, "", &BareNames, language)),
-        InvalidValue::UnknownParam { name, near, known } => {
+        InvalidValue::UnknownParam(UnknownName { place: name, near, known }) => {
             let said = match near {
                 Some(near) => fill(words.no_param_near, &[&visible(name), &visible(near)]),
                 None => fill(words.no_param, &[&visible(name)]),
@@ -103,7 +104,11 @@ mod tests {
         }
         let unknown = |near: Option<&str>, known: &[&str]| {
             let known = known.iter().map(|name| (*name).to_owned()).collect();
-            let misfit = InvalidValue::UnknownParam { name: "sun".to_owned(), near: near.map(str::to_owned), known };
+            let misfit = InvalidValue::UnknownParam(UnknownName {
+                place: "sun".to_owned(),
+                near: near.map(str::to_owned),
+                known,
+            });
             misfit_in_words(&misfit, "", Language::Russian)
         };
         assert_eq!(unknown(None, &[]), "параметра `sun` нет");
