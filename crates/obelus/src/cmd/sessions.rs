@@ -283,7 +283,11 @@ fn asked(id: &str, store: &StoreArgs) -> Result<Question> {
             let code = if known.status == QuestionStatus::Expired { "expired" } else { "already_decided" };
             match known.reason.filter(|_| known.status == QuestionStatus::Expired) {
                 Some(reason) => declined(code, fill(answering.closed, &[id, &output::visible(&reason)])),
-                None => declined(code, fill(answering.already, &[id, status])),
+                None => {
+                    // An approved call of an interrupted session may not have been made.
+                    let rest = interrupted::way_on_by_name(store, name).map(|words| format!("; {words}"));
+                    declined(code, fill(answering.already, &[id, status]) + &rest.unwrap_or_default())
+                }
             }
         }
         Some(known) => Ok(known.clone()),

@@ -1,5 +1,5 @@
-//! The text on which a turn rests. While an earlier question is open, the agent's answer is not the result of the turn
-//! but a message; it is printed as the answer all the same.
+//! The text on which a turn rests. While an earlier question is open, or if a step was denied or refused, the agent's
+//! answer is not the result of the turn but a message; it is printed as the answer all the same.
 
 use obelus_kernel::session::TurnEnd;
 use obelus_runtime::{EventBody, SessionEvent};
@@ -8,7 +8,7 @@ use obelus_runtime::{EventBody, SessionEvent};
 #[derive(Default)]
 pub(super) struct LastWords {
     latest: Option<String>,
-    /// The message on which the turn rests, waiting for a person.
+    /// The message on which the turn rests without a result.
     reply: Option<String>,
 }
 
@@ -22,7 +22,9 @@ impl LastWords {
                 self.latest = Some(text.clone());
                 before
             }
-            EventBody::Rested { reply } if reply.ends == TurnEnd::Waiting => {
+            EventBody::Rested { reply }
+                if reply.ends == TurnEnd::Waiting || (reply.ends == TurnEnd::Output && reply.output.is_null()) =>
+            {
                 std::mem::replace(&mut self.reply, self.latest.take())
             }
             EventBody::Rested { .. } => self.reply.take().or(self.latest.take()),
