@@ -1,7 +1,7 @@
 //! The text on which a turn rests. While an earlier question is open, or if a step was denied or refused, the agent's
 //! answer is not the result of the turn but a message; it is printed as the answer all the same.
 
-use obelus_kernel::session::TurnEnd;
+use obelus_kernel::session::{CallReport, CallStatus, Reply, TurnEnd};
 use obelus_runtime::{EventBody, SessionEvent};
 
 /// The latest message of the agent, until it is known whether the turn rests on it.
@@ -22,9 +22,7 @@ impl LastWords {
                 self.latest = Some(text.clone());
                 before
             }
-            EventBody::Rested { reply }
-                if reply.ends == TurnEnd::Waiting || (reply.ends == TurnEnd::Output && reply.output.is_null()) =>
-            {
+            EventBody::Rested { reply } if reply.ends == TurnEnd::Waiting || lacks_result(reply) => {
                 std::mem::replace(&mut self.reply, self.latest.take())
             }
             EventBody::Rested { .. } => self.reply.take().or(self.latest.take()),
@@ -41,4 +39,10 @@ impl LastWords {
     pub(super) fn into_reply(self) -> Option<String> {
         self.reply
     }
+}
+
+/// Whether a turn has no result because a step was denied or refused.
+fn lacks_result(reply: &Reply) -> bool {
+    let is_declined = |call: &CallReport| matches!(call.status, CallStatus::Denied | CallStatus::Refused);
+    reply.output.is_null() && reply.calls.iter().any(is_declined)
 }

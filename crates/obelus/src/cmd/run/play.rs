@@ -99,8 +99,9 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: ShowOptions) ->
     };
     let (name, as_shown, last_words, language) =
         (session, shown.clone(), watch.words.into_reply(), watch.narrator.phrases.language);
+    let known = watch.known;
     let exit = handle.inspect(move |session| {
-        as_shown.end(session, &reply, last_words, name.as_deref());
+        as_shown.end(session, &reply, last_words, name.as_deref(), &known);
         as_shown.exit(session, &reply, answered.as_ref())
     });
     let exit = exit.await?;
@@ -235,6 +236,8 @@ struct Watch {
     /// The question that the command answers. Opening the session may ask it first.
     decides: Option<QuestionId>,
     words: LastWords,
+    /// The questions that were open before the command answered one.
+    known: Vec<QuestionId>,
     /// The message that the command sends.
     sent: Option<SentMessage>,
     interrupt: Signal,
@@ -253,6 +256,8 @@ impl Watch {
         };
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
+        let known = if decides.is_some() { open_questions(&handle).await? } else { Vec::new() };
+        let known = known.into_iter().map(|question| question.id).collect();
         let sent = SentMessage::before(&handle, words.as_deref()).await?;
         let narrator = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
         let narrator = narrator.with_pages(handle.pictures());
@@ -265,6 +270,7 @@ impl Watch {
             session,
             decides,
             words: LastWords::default(),
+            known,
             sent,
             interrupt,
             terminate,
