@@ -1,5 +1,5 @@
 //! A person's changes to the parameters of a call (ASK-3): objects are merged, other values are replaced, and `null`
-//! removes a field, unless the tool's schema permits null there.
+//! removes a field, unless the tool's schema permits null there. `{}` empties an object.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -91,7 +91,7 @@ impl Edit<'_> {
     ) -> Result<Option<Value>, UnknownName> {
         let fields = match change {
             Value::Null => return Ok(schema.is_some_and(admits_null).then_some(Value::Null)),
-            Value::Object(fields) => fields,
+            Value::Object(fields) if !fields.is_empty() => fields,
             other => return Ok(Some(other.clone())),
         };
         let nothing = Value::Object(Map::new());
@@ -226,6 +226,7 @@ mod tests {
             ),
             ("who", json!({"age": null}), Some(json!({"name": "Ann", "age": null}))),
             ("free", json!({"b": 1}), Some(json!({"b": 1}))),
+            ("fields", json!({}), Some(json!({}))),
             ("id", json!(8), Some(json!(8))),
             ("who", json!(null), None),
         ] {
