@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
 //! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
-//! | offer | [`call`], [`call_texts`], [`describe`], [`transcript_entry`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls, their texts for people and their ends, a model's answers and their schema, grounding |
+//! | offer | [`call`], [`call_texts`], [`describe`], [`edited`], [`transcript_entry`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls, their texts for people, a person's changes to them and their ends, a model's answers and their schema, grounding |
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;
@@ -24,6 +24,7 @@ pub mod context;
 pub mod describe;
 pub mod dialect;
 pub mod dotted;
+pub mod edited;
 pub mod expr;
 pub mod fault;
 pub mod fold;

@@ -127,6 +127,7 @@ impl SessionHandle {
             let text = "outcomes of calls come from the runtime only".to_owned();
             return Err(Refused::new("not_from_outside", text));
         }
+        self.must_be_current(&input).await?;
         let id = self.input.clone().or_else(|| self.slot.is_stored().then(InputId::drawn));
         let tell = |is_first: bool| {
             let (input, id) = (input.clone(), id.clone());

@@ -14,6 +14,7 @@
 //! | `titles` | titles of tools and parameters |
 //! | `pages` | full addresses and pictures of pages |
 //! | `results` | the result of a call, in a few words |
+//! | `values` | values as text, and whether two are the same for a service |
 //! | `readers` | the step whose delegate asks, and the steps that wait for the result of an effect in doubt |
 
 mod details;
@@ -27,6 +28,7 @@ mod readers;
 mod results;
 mod steps;
 mod titles;
+mod values;
 
 #[cfg(test)]
 mod golden;
@@ -37,6 +39,7 @@ mod tests;
 
 pub use form::{EditForm, FieldKind, FormField};
 pub use lines::{Tone, ViewLine};
+pub(crate) use local_time::local_time;
 pub use pages::PageNotes;
 pub use question::{AskedWords, BeforeView, CallView, QuestionView, RowView};
 pub use results::result_in_words;

@@ -45,6 +45,14 @@ phrases! {
         result:
             "Результат: его ждут следующие шаги (пусто — неизвестен, и они не выполнятся)",
             "Its result, which later steps need (empty: not known, and they do not run)";
+        left_open:
+            "Это сообщение не ответило на вопрос {}: {}. Ответьте на сам вопрос, клавишей или командой.",
+            "This message did not answer the question {}: {}. Answer the question itself, by a key or a command.";
+        left_several: "словами отвечают, только когда ждёт один вопрос об одном шаге", "words answer only if a single question about a single step waits";
+        left_direct: "на такой вопрос отвечает только «да» без других слов, сразу после него", "only a plain “yes” right after it answers such a question";
+        left_doubt: "нужно сказать, произошло ли это", "it asks whether something happened";
+        left_never: "настройки агента не позволяют отвечать словами", "the agent's file does not let words answer";
+        left_by_agent: "агент не передал это как согласие", "the agent did not pass it on as a consent";
         put_off_kept:
             "Отложено: {}. obelus inbox{} покажет вопрос и команды для ответа.",
             "Postponed: {}. `obelus inbox{}` shows the question, and the commands that answer it.";

@@ -116,6 +116,10 @@ phrases! {
         how_call:
             "ответить: obelus approve {} · obelus deny {} --reason ПРИЧИНА",
             "to answer: obelus approve {} · obelus deny {} --reason REASON";
+        or_only: " · obelus answer {} approve --only 1-3", " · obelus answer {} approve --only 1-3";
+        one_with_json:
+            "с --json отвечают на один вопрос за раз",
+            "with --json, one question is answered at a time";
         or_edit: " · obelus answer {} edit --params JSON", " · obelus answer {} edit --params JSON";
         how_input: "ответить: obelus answer {} value ОТВЕТ", "to answer: obelus answer {} value ANSWER";
         how_doubt:
@@ -168,6 +172,7 @@ phrases! {
         waiting:
             "Нужен человек. Запустите это в терминале, чтобы ответить.",
             "Waiting for a person. Run it at a terminal to decide.";
+        others_wait: "Эти вопросы ещё ждут; целиком: obelus inbox{}", "These questions still wait; in full: obelus inbox{}";
         waiting_kept:
             "Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox{}",
             "Waiting for a person. Answer with that command, or run this at a terminal; everything that waits: obelus inbox{}";

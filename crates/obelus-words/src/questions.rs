@@ -33,6 +33,7 @@ phrases! {
         edited: "Будет выполнено с вашими изменениями", "With your changes, this will run";
         instead_of: "   ✎ вместо {}", "   ✎ instead of {}";
         not_set: "ничего", "nothing";
+        removed: "убрано", "removed";
         details:
             "ещё {} подробность|ещё {} подробности|ещё {} подробностей",
             "{} more detail|{} more details";
@@ -41,6 +42,7 @@ phrases! {
         now_unknown: "сейчас неизвестно", "now unknown";
         no_change: " (без изменений)", " (no change)";
         not_trusted: "взято из {}, непроверенный источник", "from {}, not trusted";
+        after_reading: "после чтения {}, непроверенный источник", "after reading {}, not trusted";
         was_approved: "Разрешено ({}, {})", "Approved ({}, {})";
         was_edited: "Разрешено с изменениями ({}, {})", "Approved with changes ({}, {})";
         was_consented: "Разрешено, и дальше без вопроса ({}, {})", "Approved, with a standing consent ({}, {})";
@@ -101,6 +103,7 @@ phrases! {
             "агент решил это после чтения: {}",
             "it was decided after reading {}";
         is_shown: "ему передают данные из непроверенного источника: {}", "it is shown what is not trusted: {}";
+        and_more: "{} и ещё {}", "{} and {} more";
         comes_from: "{} взято из непроверенного: {}", "{} comes from what is not trusted: {}";
         come_from: "{} взяты из непроверенного: {}", "{} come from what is not trusted: {}";
         deletes: "это удаляет", "it deletes";
@@ -142,6 +145,8 @@ phrases! {
         lost:
             "ответ потерян, и неизвестно, было ли это сделано: {}",
             "its answer was lost, and it is not known whether this happened: {}";
+        was_interrupted: "работа прервалась", "the work was interrupted";
+        no_result: "нет ответа за отведённое время", "no result in time";
         started:
             "начато {}; чем закончилось, неизвестно: если это было недавно, оно может ещё выполняться, проверьте, прежде чем отвечать",
             "it was started at {}, and it is not known how it ended: if that was a short time ago, it may still be running, so check before you answer";
@@ -166,6 +171,7 @@ phrases! {
         no_such_field: "такого здесь нет: {}", "it has no such field: {}";
         no_param: "параметра `{}` нет", "there is no parameter `{}`";
         no_param_near: "параметра `{}` нет; возможно, `{}`?", "there is no parameter `{}`; did you mean `{}`?";
+        known_params: " (есть: {})", " (there are: {})";
         or: " или ", " or ";
         text: "текст", "text";
         whole_number: "целое число", "a whole number";

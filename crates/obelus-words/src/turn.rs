@@ -32,7 +32,9 @@ phrases! {
             "the answer was lost, and it is not known whether this happened: {}";
         denied: "отклонено", "denied";
         refused: "не разрешено", "not allowed";
-        outside_mode: "режим {} этого не выполняет", "the mode {} does not execute this";
+        outside_mode:
+            "режим {} этого не выполняет; сменить: --mode full, в чате /mode full",
+            "the mode {} does not execute this; to change it: --mode full, in chat /mode full";
         only_planned:
             "записано в план, режим shadow ничего не выполняет",
             "stays in the plan, the mode shadow executes nothing";

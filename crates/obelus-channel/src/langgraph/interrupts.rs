@@ -3,6 +3,7 @@
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::About;
 use obelus_kernel::session::Refused;
+use obelus_runtime::people::difference;
 use serde_json::{Map, Value, json};
 
 use super::fold::args_of;
@@ -168,8 +169,10 @@ fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
         return Err(bad(&format!("`{}` is no parameter", wrong.chars().take(64).collect::<String>())));
     }
     let is_changed = |(name, value): &(&String, &Value)| before.get(*name) != Some(*value);
-    let params: Map<String, Value> =
-        args.iter().filter(is_changed).map(|(name, value)| (name.clone(), value.clone())).collect();
+    let change = |(name, value): (&String, &Value)| {
+        (name.clone(), before.get(name).map_or_else(|| value.clone(), |before| difference(before, value)))
+    };
+    let params: Map<String, Value> = args.iter().filter(is_changed).map(change).collect();
     Ok(if params.is_empty() { AnswerBody::Approve { only: None } } else { AnswerBody::Edit { params } })
 }
 

@@ -222,6 +222,7 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
         ("state", memory(&prompt.state)),
         ("open", prompt.open.iter().map(|report| TemplateValue::from(outcome::open_call(prompt, report))).collect()),
         ("questions", lines(NOW, questions.map(shorten_question))?),
+        ("by_person_only", by_person_only(prompt).into()),
         ("steps", TemplateValue::from(Serde(&prompt.step))),
         ("time", time.as_ref().map_or(TemplateValue::from(()), jinja::value)),
         ("schema", schema(prompt, options, prompt.is_step)),
@@ -303,6 +304,18 @@ fn present_fields(fields: &[(&str, Option<&Value>)]) -> Value {
 /// A question without its times and without the description for people.
 fn shorten_question(question: &Value) -> Value {
     present_fields(&["id", "about", "calls", "reasons", "schema"].map(|name| (name, question.get(name))))
+}
+
+/// The questions that words do not answer, each with the tools of its calls.
+fn by_person_only(prompt: &Prompt) -> String {
+    let named = |id: &String| {
+        let asked = prompt.questions.iter().find(|question| question["id"] == id.as_str());
+        let calls = asked.and_then(|question| question["calls"].as_array()).into_iter().flatten();
+        let mut tools: Vec<String> = calls.map(|call| tools::name(call.tool_name())).collect();
+        tools.dedup();
+        if tools.is_empty() { id.clone() } else { format!("{id} ({})", tools.join(", ")) }
+    };
+    prompt.by_person_only.iter().map(named).collect::<Vec<_>>().join(", ")
 }
 
 /// Values of memory as lines, each with its path.

@@ -29,6 +29,7 @@ pub(super) fn bare() -> Prompt {
         transcript: Vec::new(),
         state: Vec::new(),
         state_has_questions: false,
+        by_person_only: Vec::new(),
         open: Vec::new(),
         plan: Vec::new(),
         questions: Vec::new(),

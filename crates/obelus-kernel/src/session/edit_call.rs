@@ -18,8 +18,8 @@ use crate::origin::{Origin, Origins};
 use crate::path::value_at;
 use crate::policy::{Proposal, Reason, Ruling};
 use crate::tool::Tool;
-use crate::wording::closest;
 use obelus_notebook::describe::{CallPart, describe, marks};
+use obelus_notebook::edited::{changed_param, dotted_value, put};
 
 /// The result of an edit.
 pub(super) struct CallEdit {
@@ -88,9 +88,9 @@ impl Session {
         let mut edited = frozen.params(call);
         let mut whole = (*frozen.call).clone();
         for (name, value) in respelled.as_ref().unwrap_or(params) {
-            check_param(tool, &edited, name)?;
-            whole[name] = value.clone();
-            edited[name] = value.clone();
+            let value = self.changed_param(tool, &edited, (name, value))?;
+            put(&mut whole, name, value.clone());
+            put(&mut edited, name, value);
         }
         if let Some(breach) = tool.breaches(&edited).into_iter().next() {
             return Err(Refused::breach("bad_edit", breach));
@@ -99,6 +99,17 @@ impl Session {
         let frozen = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)) };
         let question = self.question_with(question, index, at, &frozen, reasons);
         Ok(Some(CallEdit { index, at, frozen, question }))
+    }
+
+    /// A parameter after a person's change; none if it is removed.
+    pub(super) fn changed_param(
+        &self,
+        tool: &Tool,
+        params: &Value,
+        change: (&str, &Value),
+    ) -> Result<Option<Value>, Refused> {
+        let changed = changed_param(tool, params, change, self.settings.language.as_deref());
+        changed.map_err(|name| Refused::misfit("bad_edit", name.text(), InvalidValue::UnknownParam(name)))
     }
 
     /// Judges an edited call: why it would need a person, unless it is refused.
@@ -188,31 +199,4 @@ fn change_after(question: &mut Question, index: usize, tool: &Tool, params: &Val
         });
     }
     question.changes.sort_by_key(|change| change.call);
-}
-
-/// The value at a dotted path.
-fn dotted_value<'v>(call: &'v Value, path: &str) -> Option<&'v Value> {
-    path.split('.').try_fold(call, |value, name| value.get(name))
-}
-
-/// The parameters of a tool's call, as far as the tool names them.
-fn param_names<'a>(tool: &'a Tool, params: &'a Value) -> Vec<&'a str> {
-    let declared = tool.params().get("properties").and_then(Value::as_object);
-    let given = params.as_object();
-    [declared, given].into_iter().flatten().flat_map(Map::keys).map(String::as_str).collect()
-}
-
-/// Refuses a parameter that a person may not set: it is neither in the tool nor in the call, unless the tool declares
-/// none.
-pub(super) fn check_param(tool: &Tool, params: &Value, name: &str) -> Result<(), Refused> {
-    let names = param_names(tool, params);
-    let is_open = tool.params().get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
-    if !name.starts_with('_') && Call::is_param(name, tool) && (is_open || names.contains(&name)) {
-        return Ok(());
-    }
-    let near = closest(name, &names).map(str::to_owned);
-    let hint = near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    let name = crate::visible(name);
-    let text = format!("`{name}` is not a parameter{hint}");
-    Err(Refused::misfit("bad_edit", text, InvalidValue::UnknownParam { name, near }))
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::edit_call::check_param;
 use super::ids::QuestionNumber;
 use super::inbox::{Question, QuestionStatus};
 use super::{Refused, Session};
 use crate::call::Call;
 use crate::message::{Message, Plan, PlanMode, depth};
 use crate::path::MAX_DEPTH;
+use obelus_notebook::edited::put;
 use obelus_notebook::plan;
 
 /// The field of an edit with the whole plan.
@@ -77,14 +77,14 @@ impl Session {
         Ok(calls)
     }
 
-    /// Replaces parameters of the same names.
+    /// Changes parameters.
     fn change_call(&self, call: &mut Value, params: &Map<String, Value>) -> Result<(), Refused> {
         let read = Call::read(&Arc::new(call.clone()), &self.memory.context).0;
         let Some(tool) = &read.tool else { return Ok(()) };
         let known = read.outline();
         for (name, value) in params {
-            check_param(tool, &known, name)?;
-            call[name] = value.clone();
+            let value = self.changed_param(tool, &known, (name, value))?;
+            put(call, name, value);
         }
         Ok(())
     }

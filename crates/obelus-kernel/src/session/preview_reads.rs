@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Session;
-use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
+use super::ids::{JobRef, LocalCall, QuestionId, QuestionNumber, Routed};
 use super::inbox::{Change, MOST_PREVIEW_READS, PreviewRead};
 use super::input::Outcome;
 use super::output::{RepeatReason, Start, Task};
@@ -72,9 +72,12 @@ impl Session {
         self.inbox.preview_reads.begin(read);
     }
 
-    /// Takes the outcome of a read.
+    /// Takes the outcome of a read, also of one that the driver has repeated for a person who decides.
     pub(super) fn take_preview_read(&mut self, question: u64, call: u32, outcome: &Outcome) {
-        let Some(read) = self.inbox.preview_reads.end(question, call) else { return };
+        let ended = self.inbox.preview_reads.end(question, call);
+        let (id, of_question) = (LocalCall::PreviewRead { question, call }, Routed::own(QuestionNumber(question)));
+        let again = || self.reads_of(&of_question).into_iter().find(|read| read.id() == id);
+        let Some(read) = ended.or_else(again) else { return };
         if let Outcome::Value(result) = outcome {
             self.note_changes(&read, result);
         }
@@ -123,6 +126,7 @@ impl Session {
         let name = of.and_then(|(tool, frozen)| self.naming().name_of_record(tool, &frozen.call, result));
         if let Some(question) = self.inbox.get_mut(read.question) {
             name.into_iter().for_each(|name| question.add_name(name));
+            question.changes.retain(|change| change.call != read.index);
             question.changes.extend(changes);
             question.changes.sort_by_key(|change| change.call);
         }

@@ -91,6 +91,9 @@ pub struct Prompt {
     /// Whether the state contains questions about calls.
     #[serde(skip_serializing)]
     pub state_has_questions: bool,
+    /// Ids of the open questions that only the person can answer, at the question itself (ASK-6).
+    #[serde(skip_serializing)]
+    pub by_person_only: Vec<String>,
     /// Unfinished calls, and those that are only planned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<CallReport>,
@@ -218,6 +221,7 @@ impl Session {
         let running = node.filter(|node| offered.tools().any(|tool| node.offers(&tool.name))).map(|_| RUNNING);
         let planning = node.filter(|node| offered.tools().any(|tool| node.plans(&tool.name))).map(|_| PLANNING);
         let rules = running.into_iter().chain(planning).map(str::to_owned);
+        let by_person_only = self.inbox.open().filter(|asked| asked.needs_direct_answer());
         Prompt {
             node: self.node().map(str::to_owned),
             is_step: node.is_some(),
@@ -232,6 +236,7 @@ impl Session {
             transcript: self.transcript.sent().to_vec(),
             state: self.state_part(),
             state_has_questions: self.settings.managed.confirmations.is_some(),
+            by_person_only: by_person_only.map(|asked| asked.id.to_string()).collect(),
             open: self.open_calls(),
             plan: self.plan_shown(),
             questions: self
@@ -286,6 +291,7 @@ impl Session {
             transcript: Vec::new(),
             state: Vec::new(),
             state_has_questions: false,
+            by_person_only: Vec::new(),
             open: Vec::new(),
             plan: Vec::new(),
             questions: Vec::new(),

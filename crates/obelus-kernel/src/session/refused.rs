@@ -7,6 +7,7 @@ use crate::call::dotted;
 use crate::policy::Reason;
 use crate::schema::Breach;
 use crate::visible::visible;
+use obelus_notebook::edited::UnknownName;
 
 /// A refused input; nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,12 +35,7 @@ pub enum InvalidValue {
         demand: Value,
     },
     /// The call has no parameter of this name.
-    UnknownParam {
-        /// The name.
-        name: String,
-        /// The most similar name.
-        near: Option<String>,
-    },
+    UnknownParam(UnknownName),
     /// The policy forbids it.
     Policy(Reason),
 }

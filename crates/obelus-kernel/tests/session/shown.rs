@@ -94,9 +94,22 @@ fn an_edit_with_the_digest_of_the_question_runs() {
 }
 
 #[test]
+fn an_edit_of_one_field_keeps_the_others_and_null_removes_one() {
+    let mut harness = change_of_a_record();
+    harness.returns("look", json!({"SUM": 4, "NOTE": "y"}));
+    let shown = edited(&harness, json!({"fields": {"SUM": 9}})).unwrap();
+    assert_eq!(shown.calls[0].call["fields"], json!({"SUM": 9, "NOTE": "x"}));
+    assert_eq!(shown.changes.len(), 2);
+    let edit = json!({"fields": {"SUM": 9, "NOTE": null}});
+    let shown = edited(&harness, edit.clone()).unwrap();
+    answer(&mut harness, Decision::Edit { params: params(edit) }, &shown.digest()).unwrap();
+    assert_eq!(harness.handed_out("change")[0]["fields"], json!({"SUM": 9}));
+}
+
+#[test]
 fn an_invalid_edit_is_not_shown() {
     let harness = change_of_a_record();
-    for (edit, words) in [(json!({"id": "x"}), "id"), (json!({"idd": 7}), "did you mean `id`")] {
+    for (edit, words) in [(json!({"id": "x"}), "id"), (json!({"idd": 7}), "did you mean `id`? (there are: `id`")] {
         let refused = edited(&harness, edit).unwrap_err();
         assert!(refused.code == "bad_edit" && refused.text.contains(words), "{refused}");
     }

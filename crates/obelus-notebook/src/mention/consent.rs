@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct ConsentWords {
     /// A consent begins with one of these.
     pub yes: Vec<String>,
-    /// Polite words that may accompany a yes.
+    /// Words that may accompany a yes: polite words, and words that only repeat it.
     pub polite: Vec<String>,
     /// Any of these words voids consent.
     pub but: Vec<String>,
@@ -26,7 +26,7 @@ impl Default for ConsentWords {
             yes: words(
                 "да ок подтверждаю согласен согласна одобряю разрешаю yes ok okay approve approved confirm confirmed agreed",
             ),
-            polite: words("пожалуйста спасибо please thanks"),
+            polite: words("пожалуйста спасибо давай давайте делай делайте please thanks go ahead do it"),
             but: words(
                 "нет не нельзя стоп подожди подождите отмена но только кроме no not don't stop wait cancel but only except",
             ),
@@ -69,6 +69,19 @@ impl ConsentWords {
     /// Whether the message only asks to continue.
     pub fn goes_on(&self, message: &str) -> bool {
         is_short_and_begins(message, &self.go_on)
+    }
+
+    /// Whether a short message may be meant as an answer to a question, whether or not it counts as one.
+    pub fn may_be_meant_as_answer(&self, message: &str) -> bool {
+        const ASSENTS: &str = "давай давайте делай делайте ага угу ладно хорошо можно go do sure yep yeah fine please";
+        let lower = lowered(message);
+        let words: Vec<&str> =
+            lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+        let is_assent = |word: &&str| {
+            self.yes.iter().any(|yes| yes.to_lowercase() == *word) || ASSENTS.split(' ').any(|one| one == *word)
+        };
+        let is_short = words.len() <= SHORT && !message.contains('?');
+        self.consents(message) || self.only_answers(message) || is_short && words.iter().any(is_assent)
     }
 
     /// Whether the message is only a yes, with polite words.
@@ -115,12 +128,28 @@ mod tests {
     #[test]
     fn a_yes_with_other_words_is_not_a_plain_yes() {
         let words = ConsentWords::default();
-        for yes in ["Да", "да, пожалуйста!", "OK, thanks", "Подтверждаю."] {
+        for yes in ["Да", "да, пожалуйста!", "OK, thanks", "Подтверждаю.", "да, давай", "ок, делай", "yes, go ahead"]
+        {
             assert!(words.only_consents(yes), "{yes}");
         }
-        for other in ["Да, покажи, пожалуйста", "yes, show it please", "пожалуйста", "", "да, меняйте"]
+        for other in
+            ["Да, покажи, пожалуйста", "yes, show it please", "пожалуйста", "", "да, меняйте", "давай", "go ahead"]
         {
             assert!(!words.only_consents(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_short_assent_may_be_meant_as_an_answer_and_a_request_is_not() {
+        let words = ConsentWords::default();
+        for answer in
+            ["да", "ну да же, давай", "ага, он есть, всё ок", "давай", "go ahead", "нет", "да, меняйте", "Do it"]
+        {
+            assert!(words.may_be_meant_as_answer(answer), "{answer}");
+        }
+        for other in ["покажи сделки", "да или нет?", "поставь Илье задачу по причалу: давай на понедельник", ""]
+        {
+            assert!(!words.may_be_meant_as_answer(other), "{other}");
         }
     }
 

@@ -1,14 +1,19 @@
-//! Repeats the reads of a question for a person who decides late. The results are not stored.
+//! Repeats the reads of a question for a person who decides late, and when the person approves. The results are stored
+//! only if an approval finds other values than those shown.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::{Change, Outcome, QuestionId, Refused, Session, Start};
+use obelus_kernel::session::{Change, Decision, Input, Outcome, QuestionId, Refused, Session, Start};
+use obelus_kernel::visible;
 
-use super::ActorCommand;
+use super::{ActorCommand, InputCommand};
 use crate::activity::{Activities, Work};
 use crate::elicitor::Elicitor;
 use crate::handle::SessionHandle;
+
+/// How long an approval waits for the reads before it counts.
+const AT_DECISION: Duration = Duration::from_secs(5);
 
 impl SessionHandle {
     /// Reads again the records that an open question would change: the changes of each call, by index, against the
@@ -32,6 +37,76 @@ impl SessionHandle {
             found.push((index, self.inspect(move |session| session.fresh_changes(&id, index, &result)).await?));
         }
         Ok(Some(found))
+    }
+}
+
+impl SessionHandle {
+    /// Reads the records again that an approval would change. If a value is not what the question shows, the question
+    /// gets the values of now, and the approval is refused (ASK-1). Without a result in time, it counts.
+    pub(crate) async fn must_be_current(&self, input: &Input) -> Result<(), Refused> {
+        let Input::Decide { question, decision, .. } = input else { return Ok(()) };
+        let only = match decision {
+            Decision::Approve { only } => only.clone(),
+            Decision::Consent { .. } | Decision::Edit { .. } => None,
+            _ => return Ok(()),
+        };
+        let id = question.clone();
+        let shown = self.inspect(move |session| session.question(&id).map(|asked| asked.changes)).await?;
+        let shown = shown.unwrap_or_default();
+        let is_chosen = |index: usize| only.as_ref().is_none_or(|only| only.contains(&index));
+        let is_shown = |index: usize| shown.iter().any(|change| change.call == index) && is_chosen(index);
+        if !shown.iter().any(|change| is_chosen(change.call)) {
+            return Ok(());
+        }
+        let mut differing = Vec::new();
+        let read = self.read_differing(question, &shown, &is_shown, &mut differing);
+        // What was not read in time counts as unchanged.
+        drop(tokio::time::timeout(AT_DECISION, read).await);
+        if differing.is_empty() {
+            return Ok(());
+        }
+        let mut fields = Vec::new();
+        for (outcome, changed) in differing {
+            self.ask(|answer| {
+                ActorCommand::Input(Box::new(InputCommand { input: outcome, id: None, is_first: true, answer }))
+            })
+            .await??;
+            fields.extend(changed);
+        }
+        let text = format!("the record has changed since it was shown ({}); look again", fields.join(", "));
+        Err(Refused::new("question_changed", text))
+    }
+
+    /// Adds the reads whose values differ from those shown, each as an input, with the names of the fields.
+    async fn read_differing(
+        &self,
+        question: &QuestionId,
+        shown: &[Change],
+        is_shown: &(dyn Fn(usize) -> bool + Sync),
+        differing: &mut Vec<(Input, Vec<String>)>,
+    ) -> Result<(), Refused> {
+        let id = question.clone();
+        let reads = move |session: &Session| match session.paused() {
+            None => session.fresh_preview_reads(&id),
+            Some(_) => Vec::new(),
+        };
+        let reads: Vec<(usize, Start)> = self.inspect(reads).await?;
+        let activities = self.ask(|answer| ActorCommand::Activities { answer }).await?;
+        for (index, start) in reads.into_iter().filter(|(index, _)| is_shown(*index)) {
+            let call = start.id.clone();
+            let Some(result) = read(&activities, start).await else { continue };
+            let (id, value) = (question.clone(), result.clone());
+            let now = self.inspect(move |session| session.fresh_changes(&id, index, &value)).await?;
+            let differs = |now: &&Change| {
+                let is_same = |shown: &&Change| (shown.call, &shown.field) == (now.call, &now.field);
+                shown.iter().find(is_same).is_some_and(|shown| shown.before != now.before)
+            };
+            let fields: Vec<String> = now.iter().filter(differs).map(|change| visible(&change.field)).collect();
+            if !fields.is_empty() {
+                differing.push((Input::Ended { id: call, outcome: Outcome::Value(result) }, fields));
+            }
+        }
+        Ok(())
     }
 }
 

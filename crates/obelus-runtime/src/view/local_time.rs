@@ -6,7 +6,7 @@ use obelus_kernel::Time;
 
 /// A time to the minute with its zone, such as `2026-11-19 18:39 (Europe/Moscow)`. Without a zone, or with an unknown
 /// one, it is in that of this machine.
-pub(super) fn local_time(time: Time, zone: Option<&str>) -> String {
+pub(crate) fn local_time(time: Time, zone: Option<&str>) -> String {
     let zone = zone.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system);
     let Ok(moment) = Timestamp::from_millisecond(time.0) else { return time.to_string() };
     let local = moment.to_zoned(zone);

@@ -20,6 +20,7 @@ use super::local_time::local_time;
 use super::pages::PageNotes;
 use super::readers::{readers_of_result, step_of_delegate};
 use super::titles::Titles;
+use super::values::{is_alike, is_number, short};
 use crate::words::{Language, fill, listed_titles, reasons_in_words, record_name};
 
 /// A question for people.
@@ -168,7 +169,7 @@ impl QuestionView {
 
     /// The same, with the folder of the session's page notes.
     pub fn with_pages(session: &Session, question: &Question, pages: Option<PathBuf>, language: Language) -> Self {
-        let titles = Titles::of(session.context_of(&question.id), language.code()).with_pages(pages);
+        let titles = titles_of(session, &question.id, pages, language);
         let result_read_by = readers_of_result(session, question, &titles);
         let for_step = step_of_delegate(session, question, language);
         let mut view = Self { result_read_by, for_step, ..Self::by_titles(question, &titles, language) };
@@ -194,7 +195,7 @@ impl QuestionView {
         language: Language,
     ) -> Result<Self, Refused> {
         let question = session.edited_question(id, params)?;
-        let titles = Titles::of(session.context_of(id), language.code()).with_pages(pages);
+        let titles = titles_of(session, id, pages, language);
         let asked = session.question(id);
         let pages = titles.pages();
         let maker = QuestionViewBuilder {
@@ -278,6 +279,12 @@ impl QuestionViewBuilder<'_> {
     }
 }
 
+/// The titles for a question of a session.
+fn titles_of(session: &Session, id: &QuestionId, pages: Option<PathBuf>, language: Language) -> Titles {
+    let titles = Titles::of(session.context_of(id), language.code()).with_pages(pages);
+    titles.with_zone(session.settings().time_zone.clone())
+}
+
 /// Adds to the calls of an open plan the calls that they read from.
 fn add_needs(calls: &mut [CallView], session: &Session, question: &Question) {
     let graph = session.plan_graph(usize::MAX);
@@ -350,6 +357,7 @@ impl QuestionViewBuilder<'_> {
                 _ => view.rows.push(row),
             }
         }
+        view.rows.extend(self.removed(index, asked, tool));
         view.rows.extend(self.scopes(asked));
         view.rows.extend(long);
         view.details.extend(self.details(asked, tool));
@@ -368,7 +376,7 @@ impl QuestionViewBuilder<'_> {
             } else {
                 BeforeView {
                     value: change.before.as_ref().map(|before| self.named(place, before)),
-                    is_same: change.before.as_ref() == Some(&change.after),
+                    is_same: change.before.as_ref().is_some_and(|before| is_alike(before, &change.after)),
                 }
             }
         });
@@ -376,6 +384,25 @@ impl QuestionViewBuilder<'_> {
         let value = self.named(place, value);
         let instead_of = self.proposed_value(index, place).filter(|proposed| *proposed != value);
         RowView { place: place.to_owned(), label: visible(&label), value, before, instead_of, mark }
+    }
+
+    /// The agent's proposed values that a person removes.
+    fn removed(&self, index: usize, asked: &AskedCall, tool: &str) -> Vec<RowView> {
+        let Some(proposed) = self.proposed.and_then(|question| question.calls.get(index)) else { return Vec::new() };
+        let left = asked.leaves();
+        let gone = |(place, _): &(String, &Value)| {
+            let inner =
+                |other: &str| other.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with(['.', '[']));
+            !left.iter().any(|(other, _)| other == place || inner(other))
+        };
+        let row = |(place, value): (String, &Value)| RowView {
+            value: self.language.words().questions.removed.to_owned(),
+            before: None,
+            instead_of: Some(self.named(&place, value)),
+            mark: None,
+            ..self.row(index, proposed, tool, &place, value)
+        };
+        proposed.leaves().into_iter().filter(gone).map(row).collect()
     }
 
     /// Whether a person has chosen another record: the values that were read are not those of the chosen one.
@@ -410,7 +437,8 @@ impl QuestionViewBuilder<'_> {
 
     pub(super) fn mark(&self, asked: &AskedCall, place: &str) -> Option<String> {
         let mark = asked.marks.iter().find(|mark| mark.place == place)?;
-        Some(fill(self.language.words().questions.not_trusted, &[&listed_titles(&mark.sources, self.titles)]))
+        let from = listed_titles(&mark.sources, self.titles, self.language);
+        Some(fill(self.language.words().questions.after_reading, &[&from]))
     }
 
     fn asked_words(&self) -> AskedWords {
@@ -422,7 +450,7 @@ impl QuestionViewBuilder<'_> {
         };
         let phrases = &self.language.words().questions;
         let by = fill(phrases.asked_by, &[&self.titles.tool(tool)]);
-        let mark = fill(phrases.not_trusted, &[&listed_titles(&[tool.to_owned()], self.titles)]);
+        let mark = fill(phrases.not_trusted, &[&listed_titles(&[tool.to_owned()], self.titles, self.language)]);
         // The description is English.
         let words = match self.language {
             Language::English => words.to_owned(),
@@ -460,19 +488,4 @@ fn take_common(calls: &mut [CallView]) -> (Vec<RowView>, Vec<RowView>) {
         call.details.retain(|row| !details.contains(row));
     }
     (rows, details)
-}
-
-/// Whether a text is a plain number.
-fn is_number(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let is_plain = digits.chars().all(|c| c.is_ascii_digit() || c == '.');
-    is_plain && digits.starts_with(|c: char| c.is_ascii_digit()) && digits.matches('.').count() <= 1
-}
-
-/// A value after its name.
-fn short(value: &Value) -> String {
-    match value {
-        Value::String(text) if text.chars().all(|c| c.is_ascii_alphanumeric() || "_-:.".contains(c)) => text.clone(),
-        other => quoted_value(other),
-    }
 }

@@ -56,7 +56,8 @@ pub(crate) fn context(messages: Value) -> Context {
 /// A session whose model has answered with these calls. Pages can be opened only if something must be read first.
 pub(crate) fn solved(messages: Value, calls: &Value, more: Settings) -> Session {
     let activities = ["crm.deal.update", "tasks.task.add", "submit", "add_note"].map(str::to_owned);
-    let settings = Settings { mode: Mode::Full, activities: activities.into(), ..more };
+    let time_zone = more.time_zone.clone().or_else(|| Some("UTC".to_owned()));
+    let settings = Settings { mode: Mode::Full, activities: activities.into(), time_zone, ..more };
     let mut session = Session::new("s", context(messages), None, Arc::new(settings)).expect("a session");
     session.handle(Time(0), Input::User { text: "go".to_owned(), by: None }).expect("words");
     let Some(Task::AskModel { id }) = session.poll() else { panic!("the model is asked") };

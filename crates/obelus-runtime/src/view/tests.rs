@@ -98,7 +98,7 @@ fn the_same_mark_on_many_calls_is_explained_once() {
     }
     let shown = shown(&question, "en");
     assert_eq!(shown[2], "    1. \"Анна\"  Deal: 1 ⚠");
-    assert_eq!(shown[7], "    ⚠ from «open page», not trusted");
+    assert_eq!(shown[7], "    ⚠ after reading «open page», not trusted");
 }
 
 #[test]
@@ -123,9 +123,9 @@ fn a_remark_on_several_parameters_is_shown_once() {
             "    Deal: 7 ⚠",
             "    to: 1",
             "    Amount: 5 ⚠",
-            "    fields.X: 6   ← from «open page», not trusted",
+            "    fields.X: 6   ← after reading «open page», not trusted",
             "    + 2 more details",
-            "    ⚠ from «open page», «Writes a note down», not trusted",
+            "    ⚠ after reading «open page», «Writes a note down», not trusted",
             "  asked because what is marked is not in your words",
         ]
     );
@@ -141,7 +141,7 @@ fn details_are_folded_and_untrusted_values_in_them_are_marked() {
         json!({"_tool": "crm.deal.update", "nth": 0, "id": 7, "fields": {"mark": "c9"}, "to": 1, "_outputPath": "†state.a"}),
     );
     question.1.calls[0].marks = ["nth", "id", "fields.mark"].map(|place| mark(place, &["open_page"])).into();
-    let explained = "    ⚠ from «open page», not trusted";
+    let explained = "    ⚠ after reading «open page», not trusted";
     let folded = shown(&question, "en");
     assert_eq!(folded[2..6], ["    Deal: 7 ⚠", "    to: 1", "    + 5 more details ⚠", explained]);
     let whole = shown_with_details(&question, "en");

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::local_time::local_time;
 use super::pages::PageNotes;
 use crate::words::ToolNames;
 use obelus_kernel::text::in_language;
-use obelus_kernel::{Context, Tool};
+use obelus_kernel::{Context, Time, Tool};
 use serde_json::Value;
 
 /// The titles of a session's tools.
@@ -21,25 +22,38 @@ pub struct Titles {
     code: &'static str,
     /// The folder of the session's page notes.
     pages: Option<PathBuf>,
+    /// The time zone of the agent.
+    zone: Option<String>,
 }
 
 impl Titles {
     /// The titles of all tools of a context, in a language.
     pub fn of(context: &Context, code: &'static str) -> Self {
-        Self { tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(), code, pages: None }
+        Self {
+            tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(),
+            code,
+            pages: None,
+            zone: None,
+        }
     }
 
     /// The titles of other tools, such as those of a delegate, in the same language.
     #[must_use]
     pub fn for_tools(&self, tools: &[Arc<Tool>]) -> Self {
         let tools = tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect();
-        Self { tools, code: self.code, pages: self.pages.clone() }
+        Self { tools, code: self.code, pages: self.pages.clone(), zone: self.zone.clone() }
     }
 
     /// The same, with the folder of the page notes.
     #[must_use]
     pub fn with_pages(self, pages: Option<PathBuf>) -> Self {
         Self { pages, ..self }
+    }
+
+    /// The same, with the time zone of the agent.
+    #[must_use]
+    pub fn with_zone(self, zone: Option<String>) -> Self {
+        Self { zone, ..self }
     }
 
     /// The page notes.
@@ -141,6 +155,10 @@ impl ToolNames for Titles {
 
     fn param(&self, tool: &str, place: &str) -> Option<String> {
         Titles::param(self, tool, place)
+    }
+
+    fn time(&self, time: Time) -> String {
+        local_time(time, self.zone.as_deref())
     }
 }
 

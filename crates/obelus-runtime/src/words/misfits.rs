@@ -2,6 +2,7 @@
 
 use obelus_kernel::session::InvalidValue;
 use obelus_kernel::visible;
+use obelus_notebook::edited::UnknownName;
 use obelus_notebook::wording::plain_text;
 use serde_json::Value;
 
@@ -17,10 +18,13 @@ pub(super) fn misfit_in_words(misfit: &InvalidValue, text: &str, language: Langu
     let words = &language.words().misfits;
     match misfit {
         InvalidValue::Policy(reason) => visible(&reason_in_words(reason, "", &BareNames, language)),
-        InvalidValue::UnknownParam { name, near: Some(near) } => {
-            fill(words.no_param_near, &[&visible(name), &visible(near)])
+        InvalidValue::UnknownParam(UnknownName { place: name, near, known }) => {
+            let said = match near {
+                Some(near) => fill(words.no_param_near, &[&visible(name), &visible(near)]),
+                None => fill(words.no_param, &[&visible(name)]),
+            };
+            if known.is_empty() { said } else { said + &fill(words.known_params, &[&visible(&known.join(", "))]) }
         }
-        InvalidValue::UnknownParam { name, near: None } => fill(words.no_param, &[&visible(name)]),
         InvalidValue::Schema { place, keyword, demand } => match demanded(keyword, demand, words) {
             Some(what) if place.is_empty() => what,
             Some(what) => fill(words.at, &[&visible(place), &what]),
@@ -98,11 +102,19 @@ mod tests {
         ] {
             assert_eq!(told(place, keyword, demand), words);
         }
-        let unknown = |near: Option<&str>| {
-            let misfit = InvalidValue::UnknownParam { name: "sun".to_owned(), near: near.map(str::to_owned) };
+        let unknown = |near: Option<&str>, known: &[&str]| {
+            let known = known.iter().map(|name| (*name).to_owned()).collect();
+            let misfit = InvalidValue::UnknownParam(UnknownName {
+                place: "sun".to_owned(),
+                near: near.map(str::to_owned),
+                known,
+            });
             misfit_in_words(&misfit, "", Language::Russian)
         };
-        assert_eq!(unknown(None), "параметра `sun` нет");
-        assert_eq!(unknown(Some("sum")), "параметра `sun` нет; возможно, `sum`?");
+        assert_eq!(unknown(None, &[]), "параметра `sun` нет");
+        assert_eq!(
+            unknown(Some("sum"), &["`sum` (сумма)", "`id`"]),
+            "параметра `sun` нет; возможно, `sum`? (есть: `sum` (сумма), `id`)"
+        );
     }
 }

@@ -4,9 +4,10 @@ use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::{Reason, Ruling};
 use obelus_kernel::session::Mode;
 use obelus_kernel::session::report_error::ReportError;
-use obelus_kernel::visible;
+use obelus_kernel::{Time, visible};
 
 use super::{Language, fill};
+use crate::view::local_time;
 
 /// Titles of tools and their parameters.
 pub trait ToolNames {
@@ -15,6 +16,11 @@ pub trait ToolNames {
 
     /// The title of a parameter, if it has one. `place` is a path such as `fields.SUM`.
     fn param(&self, tool: &str, place: &str) -> Option<String>;
+
+    /// A time in the zone of the agent, or of this machine.
+    fn time(&self, time: Time) -> String {
+        local_time(time, None)
+    }
 }
 
 /// Tools and parameters by their names in files.
@@ -56,7 +62,7 @@ pub(crate) fn reasons_in_words(
     let words = |(from, paths): (&Vec<String>, Vec<&str>)| {
         let params: Vec<String> = paths.iter().map(|name| param_in_words(name, tool, names)).collect();
         let phrase = if params.len() == 1 { why.comes_from } else { why.come_from };
-        fill(phrase, &[&params.join(", "), &listed_titles(from, names)])
+        fill(phrase, &[&params.join(", "), &listed_titles(from, names, language)])
     };
     groups.into_iter().map(words).collect()
 }
@@ -82,7 +88,7 @@ pub(crate) fn refusal_in_words(error: &ReportError, tool: &str, names: &dyn Tool
     };
     let why = &language.words().reasons;
     let param = if path.is_empty() { why.the_call.to_owned() } else { param_in_words(path, tool, names) };
-    let depends = fill(why.depends_on, &[&param, &listed_titles(sources, names)]);
+    let depends = fill(why.depends_on, &[&param, &listed_titles(sources, names, language)]);
     visible(&format!("{}; {depends}. {}", words.trim_end_matches(['.', ' ']), why.ask_anew))
 }
 
@@ -94,9 +100,15 @@ pub(crate) fn refused_by_mode(error: &ReportError) -> Option<Mode> {
     }
 }
 
-/// The titles of the tools in a list.
-pub(crate) fn listed_titles(tools: &[String], names: &dyn ToolNames) -> String {
-    tools.iter().map(|name| format!("«{}»", names.tool(name))).collect::<Vec<_>>().join(", ")
+/// The titles of the tools in a list: the first ones, and how many more there are.
+pub(crate) fn listed_titles(tools: &[String], names: &dyn ToolNames, language: Language) -> String {
+    const MOST: usize = 3;
+    let shown = tools.iter().take(MOST).map(|name| format!("«{}»", names.tool(name)));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match tools.len().saturating_sub(MOST) {
+        0 => shown,
+        more => fill(language.words().reasons.and_more, &[&shown, &more.to_string()]),
+    }
 }
 
 /// The title of a parameter within a sentence.
@@ -110,11 +122,11 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
     match reason {
         Reason::Risky(path) => fill(why.sets, &[&param_in_words(path, tool, names)]),
         Reason::ProposedAfterReading(from) | Reason::PlannedAfterReading(from) => {
-            fill(why.after_reading, &[&listed_titles(from, names)])
+            fill(why.after_reading, &[&listed_titles(from, names, language)])
         }
-        Reason::UntrustedScopes(from) => fill(why.is_shown, &[&listed_titles(from, names)]),
+        Reason::UntrustedScopes(from) => fill(why.is_shown, &[&listed_titles(from, names, language)]),
         Reason::UntrustedTarget { path, sources } => {
-            fill(why.comes_from, &[&param_in_words(path, tool, names), &listed_titles(sources, names)])
+            fill(why.comes_from, &[&param_in_words(path, tool, names), &listed_titles(sources, names, language)])
         }
         Reason::Deletes => why.deletes.to_owned(),
         Reason::Configures => why.configures.to_owned(),
@@ -124,17 +136,32 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
         Reason::Listed(Ruling::Confirm) => why.policy_asks.to_owned(),
         Reason::PlanNeedsApproval => why.plan.to_owned(),
         Reason::Interrupted => why.interrupted.to_owned(),
-        Reason::AnswerLost(known) => fill(why.lost, &[known]),
+        Reason::AnswerLost(known) => fill(why.lost, &[&known_in_words(known, language)]),
         Reason::Happened(known) => fill(why.happened, &[known]),
         Reason::MayHaveHappened => why.may_have_happened.to_owned(),
         Reason::WasInDoubt => why.was_in_doubt.to_owned(),
         Reason::DeniedBefore => why.denied_before.to_owned(),
-        Reason::Started(time) => fill(why.started, &[&time.to_string()]),
+        Reason::Started(time) => fill(why.started, &[&names.time(*time)]),
         Reason::NotListed(tool) => fill(why.not_listed, &[&names.tool(tool)]),
         Reason::Mode(Mode::Shadow, _) => why.in_shadow.to_owned(),
         Reason::Mode(..) => why.in_canary.to_owned(),
         Reason::Consented { number, .. } => fill(why.consented, &[&ConsentId(*number).to_string()]),
         Reason::Author(_) | Reason::Grounded(_) => reason.to_string(),
+    }
+}
+
+/// What is known of a lost answer: this program's own texts in the reader's language, a service's as they are.
+fn known_in_words(known: &str, language: Language) -> String {
+    let why = &language.words().reasons;
+    let own = |part: &str| match part {
+        "the work was interrupted" => why.was_interrupted.to_owned(),
+        late if late.starts_with("no result within ") => why.no_result.to_owned(),
+        other => other.to_owned(),
+    };
+    if language == Language::English {
+        known.to_owned()
+    } else {
+        known.split("; ").map(own).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -158,6 +185,24 @@ mod tests {
         let of_author = json!({"message": "no", "reason": {"author": "платит бухгалтер"}});
         assert_eq!(told(of_author, Language::Russian), "платит бухгалтер");
         assert_eq!(told(json!({"message": "the policy forbids it"}), Language::Russian), "the policy forbids it");
+    }
+
+    #[test]
+    fn a_lost_answer_is_described_in_the_readers_language() {
+        let told = |language| {
+            let lost = Reason::AnswerLost("the work was interrupted; no entry has it".to_owned());
+            reason_in_words(&lost, "pay", &BareNames, language)
+        };
+        assert!(
+            told(Language::Russian).ends_with(": работа прервалась; no entry has it"),
+            "{}",
+            told(Language::Russian)
+        );
+        assert!(told(Language::English).ends_with(": the work was interrupted; no entry has it"));
+        let late = Reason::AnswerLost("no result within 3 seconds".to_owned());
+        assert!(
+            reason_in_words(&late, "pay", &BareNames, Language::Russian).ends_with(": нет ответа за отведённое время")
+        );
     }
 
     #[test]

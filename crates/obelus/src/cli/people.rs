@@ -76,7 +76,7 @@ pub(crate) enum Verb {
     },
     /// Change some of its parameters and approve the result.
     Edit {
-        /// A JSON object of the parameters to change; the others stay. Of a plan: {"0": PARAMETERS} by the index of a call, from 0, or {"plan": CALLS}.
+        /// A JSON object of the parameters to change; the others stay, and so do the other fields of an object. `null` removes a field. Of a plan: {"0": PARAMETERS} by the index of a call, from 0, or {"plan": CALLS}.
         #[arg(long, value_name = "JSON")]
         params: String,
     },
@@ -122,15 +122,16 @@ impl AlsoFor {
 
 /// Short for `obelus answer ID approve`.
 #[derive(Args)]
-#[command(after_help = "Example:\n  obelus approve letters:q1")]
+#[command(after_help = "Examples:\n  obelus approve letters:q1\n  obelus approve letters:q1 letters:q2")]
 pub(crate) struct Approve {
-    /// The question's id: SESSION:QUESTION.
-    pub(crate) id: String,
+    /// The question's id: SESSION:QUESTION. Several are approved one after the other.
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Print one JSON document.
+    /// Print one JSON document; for one question.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -139,8 +140,9 @@ pub(crate) struct Approve {
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus deny letters:q1 --reason 'not before Friday'")]
 pub(crate) struct Deny {
-    /// The question's id: SESSION:QUESTION.
-    pub(crate) id: String,
+    /// The question's id: SESSION:QUESTION. Several are denied one after the other.
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
     /// The reason.
     #[arg(long)]
     pub(crate) reason: Option<String>,
@@ -148,7 +150,7 @@ pub(crate) struct Deny {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Print one JSON document.
+    /// Print one JSON document; for one question.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -70,8 +70,8 @@ use terminal::Terminal;
 pub(crate) use text::StyledLine;
 pub(crate) use tour::TourStep;
 pub(crate) use why::lines as why_lines;
-pub(crate) use work::ChatWork;
 use work::ChatWorkResult;
+pub(crate) use work::{ChatWork, SentMessage};
 
 /// The requested conversation.
 struct OpenedChat {

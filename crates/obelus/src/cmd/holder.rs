@@ -29,6 +29,7 @@ use tokio::task::JoinSet;
 use super::host::report_reopened;
 use super::people::{Narrator, RunningCalls, by_in_words};
 use super::run::{ShowOptions, approved_question};
+use crate::cli::StoreArgs;
 use crate::command_error::Declined;
 use crate::language::{Words, fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -179,7 +180,8 @@ async fn send_consequences(
         match &event.body {
             EventBody::Paused { .. } => break,
             EventBody::Rested { reply } => {
-                let (reply, shown) = (reply.clone(), ShowOptions { as_json: false, is_plan: false, store: None });
+                let (reply, shown) =
+                    (reply.clone(), ShowOptions { as_json: false, is_plan: false, store: StoreArgs::default() });
                 let exit = handle.inspect(move |session| shown.exit(session, &reply, approved.as_ref())).await?;
                 write.write_all(format!("{}\n", json!({"exit": exit as u8})).as_bytes()).await?;
                 break;

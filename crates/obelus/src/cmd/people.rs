@@ -19,7 +19,7 @@ use crate::cli::StoreArgs;
 use crate::command_error::wrong;
 use crate::language::{Words, fill, words_for_message};
 use crate::local_time::local_time;
-use crate::output::{DIM, visible};
+use crate::output::{BOLD, DIM, YELLOW, visible};
 
 /// Renders a session's questions and steps as text.
 pub(crate) struct Narrator {
@@ -63,8 +63,20 @@ impl Narrator {
             About::Call | About::Plan => answering.how_call,
         };
         let or_edit = if view.answers.contains(&"edit") { answering.or_edit } else { "" };
+        let is_many = view.answers.contains(&"approve") && view.calls.iter().filter(|call| call.is_open).count() > 1;
+        let or_only = if is_many { answering.or_only } else { "" };
         let id = with_store(id, store);
-        format!("  {DIM}{}{DIM:#}", fill(&format!("{phrase}{or_edit}"), &[&id, &id, &id]))
+        format!("  {DIM}{}{DIM:#}", fill(&format!("{phrase}{or_only}{or_edit}"), &[&id, &id, &id, &id]))
+    }
+
+    /// A question on one line: its id, the title of its first call, and the record.
+    pub(crate) fn in_short(view: &QuestionView) -> String {
+        let first = view.calls.first();
+        let record = first.and_then(|call| call.record.as_ref()).map(|record| format!(" · {}", record.value));
+        let more = if view.calls.len() > 1 { format!(" (+{})", view.calls.len() - 1) } else { String::new() };
+        let title = first.map_or(view.head.as_str(), |call| call.title.as_str());
+        let line = visible(&format!("{title}{}{more}", record.unwrap_or_default()));
+        format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} {line}", visible(&view.id))
     }
 }
 

@@ -81,10 +81,10 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         Command::Answer(args) => answer::answer(client, &args.id, &args.verb, args.digest.as_deref(), args.json).await,
         Command::Approve(args) => {
             let verb = Verb::Approve { only: Vec::new(), also: None, agreed: None, until: None };
-            answer::answer(client, &args.id, &verb, None, args.json).await
+            answer::each(client, &args.ids, &verb, args.json).await
         }
         Command::Deny(args) => {
-            answer::answer(client, &args.id, &Verb::Deny { reason: args.reason.clone() }, None, args.json).await
+            answer::each(client, &args.ids, &Verb::Deny { reason: args.reason.clone() }, args.json).await
         }
         Command::Sessions(SessionsCommand::List { json, .. }) => inspect::list(client, *json).await,
         Command::Sessions(SessionsCommand::Show { id, at, why: Some(expr), instance, json, .. }) => {

@@ -159,11 +159,30 @@ pub(crate) fn inbox(args: &InboxArgs) -> Result<Exit> {
 }
 
 pub(crate) fn approve(args: &Approve) -> Result<Exit> {
-    decide(&args.id, Decision::Approve { only: None }, None, &args.store, args.json)
+    let yes = |id: &str| decide(id, Decision::Approve { only: None }, None, &args.store, args.json);
+    each(&args.ids, &args.store, args.json, yes)
 }
 
 pub(crate) fn deny(args: &Deny) -> Result<Exit> {
-    decide(&args.id, denial(args.reason.as_deref(), &args.id, &args.store)?, None, &args.store, args.json)
+    let no = |id: &str| decide(id, denial(args.reason.as_deref(), id, &args.store)?, None, &args.store, args.json);
+    each(&args.ids, &args.store, args.json, no)
+}
+
+/// Answers questions one after the other. If one cannot be answered, none is.
+fn each(ids: &[String], at: &StoreArgs, as_json: bool, answer: impl Fn(&str) -> Result<Exit>) -> Result<Exit> {
+    if ids.len() > 1 {
+        if as_json {
+            return Err(wrong(words_of(None).answering.one_with_json.to_owned(), words_of(None)));
+        }
+        ids.iter().try_for_each(|id| asked(id, at).map(drop))?;
+    }
+    let mut worst = None;
+    let mut last = Exit::Done;
+    for id in ids {
+        last = answer(id)?;
+        worst = worst.or(matches!(last, Exit::Failed | Exit::Interrupted).then_some(last));
+    }
+    Ok(worst.unwrap_or(last))
 }
 
 /// A denial. Without a reason it has the words for that in the session's language.
@@ -286,7 +305,11 @@ fn asked(id: &str, store: &StoreArgs) -> Result<Question> {
             let code = if known.status == QuestionStatus::Expired { "expired" } else { "already_decided" };
             match known.reason.filter(|_| known.status == QuestionStatus::Expired) {
                 Some(reason) => declined(code, fill(answering.closed, &[id, &output::visible(&reason)])),
-                None => declined(code, fill(answering.already, &[id, status])),
+                None => {
+                    // An approved call of an interrupted session may not have been made.
+                    let rest = interrupted::way_on_by_name(store, name).map(|words| format!("; {words}"));
+                    declined(code, fill(answering.already, &[id, status]) + &rest.unwrap_or_default())
+                }
             }
         }
         Some(known) => Ok(known.clone()),

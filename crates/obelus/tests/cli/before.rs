@@ -36,3 +36,32 @@ fn a_question_shows_current_values_beside_new_ones() {
         shown["calls"].as_array().expect("calls").iter().filter_map(|c| c["call"]["_tool"].as_str()).collect();
     assert_eq!(calls, ["update"]);
 }
+
+#[test]
+fn an_approval_of_a_record_that_has_changed_is_refused_and_shows_the_current_values() {
+    let folder = Folder::new("changed");
+    let file = folder.file("deal.json", "{\"stage\": \"NEW\", \"id\": 7}");
+    let plan = PLAN.replace("'echo \"{\\\"stage\\\": \\\"NEW\\\", \\\"id\\\": 7}\"'", &format!("'cat {file}'"));
+    assert!(plan.contains("cat"), "{plan}");
+    let (plan, store) = (folder.file("plan.yaml", &plan), folder.path("store"));
+    obelus(&["plan", "run", &plan, "--session", "deal", "--store", &store]).exits(3).says("now \"NEW\" → \"WON\"");
+    folder.file("deal.json", "{\"stage\": \"LOST\", \"id\": 7}");
+    let refused = obelus(&["approve", "deal:q1", "--store", &store]).exits(1);
+    refused
+        .says("has changed since it was shown (STAGE)")
+        .says("now \"LOST\" → \"WON\"")
+        .says("obelus approve deal:q1");
+    obelus(&["inbox", "--store", &store]).exits(0).prints("now \"LOST\" → \"WON\"");
+    obelus(&["approve", "deal:q1", "--store", &store]).exits(0);
+}
+
+#[test]
+fn an_approval_counts_if_the_record_cannot_be_read_again() {
+    let folder = Folder::new("unread");
+    let file = folder.file("deal.json", "{\"stage\": \"NEW\", \"id\": 7}");
+    let plan = PLAN.replace("'echo \"{\\\"stage\\\": \\\"NEW\\\", \\\"id\\\": 7}\"'", &format!("'cat {file}'"));
+    let (plan, store) = (folder.file("plan.yaml", &plan), folder.path("store"));
+    obelus(&["plan", "run", &plan, "--session", "deal", "--store", &store]).exits(3);
+    std::fs::remove_file(&file).unwrap();
+    obelus(&["approve", "deal:q1", "--store", &store]).exits(0);
+}

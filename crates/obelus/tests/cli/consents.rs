@@ -52,6 +52,19 @@ fn after_an_answer_the_result_of_the_step_is_shown_and_the_turn_continues() {
 }
 
 #[test]
+fn several_questions_are_approved_at_once_and_the_others_are_one_line_each() {
+    let (_folder, agent, store) = desk("several");
+    for words in ["set 1", "set 2", "set 3"] {
+        obelus(&["run", &agent, "--say", words, "--session", "s", "--store", &store]).exits(3);
+    }
+    let first = obelus(&["approve", "s:q1", "--store", &store]).exits(3);
+    first.says("? s:q2 Change a deal · 2").says("? s:q3 Change a deal · 3").says("These questions still wait; in full");
+    obelus(&["approve", "s:q2", "s:q9", "--store", &store]).exits(2).says("q9");
+    obelus(&["inbox", "--store", &store]).exits(0).prints("s:q2").prints("s:q3");
+    obelus(&["approve", "s:q2", "s:q3", "--store", &store]).exits(0).says("✓ Change a deal: Windows");
+}
+
+#[test]
 fn a_consent_is_shown_before_it_counts_and_can_be_revoked() {
     let (_folder, agent, store) = desk("consent");
     let say = |words: &str| obelus(&["run", &agent, "--say", words, "--session", "s", "--store", &store]);

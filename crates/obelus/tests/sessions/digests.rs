@@ -66,7 +66,8 @@ fn sessions_of_a_store_with_digests_continue() {
     assert_eq!(show("asks"), json!([weather, reminder(json!("rain"))]));
     let said = harness.does(&["run", "notes", "--say", "Bread", "--session", "talk"]);
     assert_eq!(said.status.code(), Some(0), "{}", words(&said));
-    assert_eq!(events(&harness, "talk"), 12);
+    // One of them says that the agent's rules have changed: there are more words that may stand beside a yes.
+    assert_eq!(events(&harness, "talk"), 13);
 }
 
 /// Its sessions have settings that this version no longer knows, all switched on: `rest` is at rest, `open` waits for a

@@ -126,6 +126,40 @@ fn commands_that_do_not_continue_an_interrupted_session_name_the_one_that_does()
         let said = "`r` was interrupted, and nobody works on it now; to continue: obelus chat --session r --store ";
         assert!(words(&output).contains(said), "{command:?}: {}", words(&output));
     }
+    let inbox = words(&harness.does(&["inbox"]));
+    assert!(inbox.contains("to continue: obelus chat --session r --store "), "{inbox}");
     let chat = harness.does(&["chat", "--session", "r"]);
     assert!(String::from_utf8_lossy(&chat.stdout).contains("seen"), "{}", words(&chat));
+}
+
+#[test]
+fn a_second_approval_after_an_interruption_says_how_the_session_continues() {
+    let harness = Harness::new("approved-and-killed");
+    let call = "{_tool: look, id: a, requires_confirmation: true, _outputPath: †state.a}";
+    let files = [
+        (
+            "p.yaml",
+            format!(
+                "rules:\n  - when: .requests == 1\n    answer: {{calls: [{call}]}}\notherwise: {{answer: {{say: seen}}}}\n"
+            ),
+        ),
+        (
+            "agent.yaml",
+            "name: reader\nlanguage: en\nmode: full\nmodel: playbook:p.yaml\n\
+             tools: {look: {type: object, properties: {id: {}}, x-effect: read, x-trust: trusted}}\n\
+             activities: {look: {exec: [./mark.sh]}}\n"
+                .to_owned(),
+        ),
+    ];
+    files.iter().for_each(|(name, text)| fs::write(harness.folder.join(name), text).unwrap());
+    let gate = harness.hold("a");
+    assert_eq!(harness.does(&["run", "agent.yaml", "--session", "r", "--say", "look"]).status.code(), Some(3));
+    let mut child = harness.obelus(&["approve", "r:q1"]).spawn().unwrap();
+    harness.wait_for("began-a");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    let again = words(&harness.does(&["approve", "r:q1"]));
+    assert!(again.contains("approved already; `r` was interrupted"), "{again}");
+    assert!(again.contains("to continue: obelus chat --session r --store "), "{again}");
 }

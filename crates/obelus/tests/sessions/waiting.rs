@@ -37,6 +37,23 @@ fn the_answer_is_on_stdout_while_an_earlier_question_is_open() {
 }
 
 #[test]
+fn a_message_that_does_not_count_as_an_answer_says_why_and_a_plain_yes_answers() {
+    let harness = Harness::new("unanswered");
+    fs::write(harness.folder.join("request.yaml"), REQUEST).unwrap();
+    fs::write(harness.folder.join("playbook.yaml"), PLAYBOOK).unwrap();
+    let say =
+        |session: &str, text: &str| words(&harness.does(&["run", "request.yaml", "--session", session, "--say", text]));
+    harness.does(&["run", "request.yaml", "--session", "s"]);
+    let left =
+        "This message did not answer the question q1: only a plain “yes” right after it answers such a question.";
+    assert!(say("s", "well, go ahead").contains(left), "it is no word of consent");
+    assert!(!say("s", "hello").contains("did not answer"), "it is not meant as an answer");
+    assert!(say("s", "yes").contains(left), "other messages came between");
+    harness.does(&["run", "request.yaml", "--session", "t"]);
+    assert!(say("t", "yes, go ahead").contains("✓"), "it is nothing but a yes");
+}
+
+#[test]
 fn the_inbox_names_all_commands_that_answer_a_question() {
     let harness = Harness::new("commands");
     fs::write(harness.folder.join("request.yaml"), REQUEST).unwrap();

@@ -97,6 +97,7 @@ fn full() -> Prompt {
             site,
         ],
         open: vec![report(json!({"_tool": "send", "to": "†state.to"}), CallStatus::Blocked)],
+        by_person_only: vec!["q1".to_owned()],
         questions: vec![json!({"id": "q1", "about": "call", "call": call, "calls": [call], "description": "send",
             "reasons": ["a new address"], "requested_at": "2025-01-01T00:00:00Z", "status": "requested"})],
         answer: answer(json!({"type": "object", "required": ["say", "calls", "output"]})).into(),

@@ -435,13 +435,13 @@ impl Question {
 
     /// Whether only an answer to the question itself counts, not the model's claim that the user agreed (ASK-6): it
     /// concerns origins, a deletion, a configuration, a payment or a repetition.
-    pub(in crate::session) fn needs_direct_answer(&self) -> bool {
+    pub fn needs_direct_answer(&self) -> bool {
         let is_about = |reason: &Reason| {
             matches!(reason, Reason::Deletes | Reason::Configures)
                 || reason.is_about_origins()
                 || reason.is_about_repetition()
         };
-        self.is_payment || self.reasons.iter().any(is_about)
+        self.is_payment || self.about == About::InDoubt || self.reasons.iter().any(is_about)
     }
 
     /// Whether the user's message consents to it. If it needs a direct answer, the message must say nothing else.

@@ -19,7 +19,7 @@ use super::commands::ChatCommand;
 use super::cost;
 use super::screen::{OutputKind, Screen, SharedScreen, Surface};
 use super::text::{PLAIN, StyledLine, paragraphs};
-use super::work::{ChatWork, ChatWorkResult, do_work, send_inputs};
+use super::work::{ChatWork, ChatWorkResult, SentMessage, do_work, send_inputs};
 use super::{answers, question};
 use crate::cli::StoreArgs;
 use crate::cmd::people::{by_in_words, with_store};
@@ -153,8 +153,20 @@ impl Talk {
         (SessionListener { events: &mut self.events, screen: &self.screen }, &mut self.signals.0, &mut self.signals.1)
     }
 
-    /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
+    /// Runs a turn to its end. Then says why a message that may be meant as an answer has not answered a question.
     pub(crate) async fn work(&mut self, work: ChatWork) -> Result<ChatWorkResult> {
+        let sent = SentMessage::before(&self.handle, work.message()).await?;
+        let worked = self.run_turn(work).await?;
+        if let (Some(sent), ChatWorkResult::Rested) = (sent, &worked)
+            && let Some(words) = sent.left_open(&self.handle, self.phrases.language).await?
+        {
+            self.screen.lock().note(&words);
+        }
+        Ok(worked)
+    }
+
+    /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
+    async fn run_turn(&mut self, work: ChatWork) -> Result<ChatWorkResult> {
         let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
         if let (Some(by), Some(session)) = (paused, self.session.clone()) {
             return self.note_while_paused(work, &by, &session).await;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use obelus_kernel::session::sent_by::SentBy;
-use obelus_kernel::session::{Decision, Input, QuestionId, Refused};
-use obelus_runtime::{SessionEvent, SessionHandle};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Session};
+use obelus_runtime::people::left_open;
+use obelus_runtime::{Language, SessionEvent, SessionHandle};
 
 use crate::cmd::run::rested_or_paused;
 
@@ -25,6 +26,39 @@ pub(crate) enum ChatWork {
     Send(Input),
     /// The consequences of an input from elsewhere.
     Watch(Arc<SessionEvent>),
+}
+
+impl ChatWork {
+    /// The user's message, if it is one.
+    pub(crate) fn message(&self) -> Option<&str> {
+        match self {
+            ChatWork::Say(text) | ChatWork::Send(Input::User { text, .. }) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// A message of the user, and the questions that were open before it.
+pub(crate) struct SentMessage {
+    text: String,
+    open: Vec<QuestionId>,
+}
+
+impl SentMessage {
+    /// A message that is about to be sent, if there is one.
+    pub(crate) async fn before(handle: &SessionHandle, text: Option<&str>) -> Result<Option<Self>, Refused> {
+        let Some(text) = text else { return Ok(None) };
+        let open = |session: &Session| {
+            let all = session.questions().into_iter().filter(Question::is_open);
+            all.map(|question| question.id).collect()
+        };
+        Ok(Some(Self { text: text.to_owned(), open: handle.inspect(open).await? }))
+    }
+
+    /// Why the message left these questions open, if it may be meant as an answer.
+    pub(crate) async fn left_open(self, handle: &SessionHandle, language: Language) -> Result<Option<String>, Refused> {
+        handle.inspect(move |session| left_open(session, &self.text, &self.open, language)).await
+    }
 }
 
 /// The result of the work.

@@ -45,6 +45,19 @@ fn has_failed(row: &Value, turn: &Value) -> bool {
     failed.any(|report| asked.iter().any(|call| is_same_call(call, &report.call)))
 }
 
+/// Answers questions one after the other.
+pub(super) async fn each(client: &Client, ids: &[String], verb: &Verb, as_json: bool) -> Result<Exit> {
+    if ids.len() > 1 && as_json {
+        bail!("{}", words_of(None).answering.one_with_json);
+    }
+    let (mut worst, mut last) = (None, Exit::Done);
+    for id in ids {
+        last = answer(client, id, verb, None, as_json).await?;
+        worst = worst.or(matches!(last, Exit::Failed | Exit::Interrupted).then_some(last));
+    }
+    Ok(worst.unwrap_or(last))
+}
+
 /// Shows an edited call before it runs (ASK-3), and returns the digest of the shown question.
 async fn show_edit(client: &Client, path: &str, params: &Value, as_json: bool) -> Result<Value> {
     let preview = client.post(&format!("{path}/preview"), &json!({"params": params})).await?;

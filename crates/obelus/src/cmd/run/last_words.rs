@@ -1,14 +1,14 @@
-//! The text on which a turn rests. While an earlier question is open, the agent's answer is not the result of the turn
-//! but a message; it is printed as the answer all the same.
+//! The text on which a turn rests. While an earlier question is open, or if a step was denied or refused, the agent's
+//! answer is not the result of the turn but a message; it is printed as the answer all the same.
 
-use obelus_kernel::session::TurnEnd;
+use obelus_kernel::session::{CallReport, CallStatus, Reply, TurnEnd};
 use obelus_runtime::{EventBody, SessionEvent};
 
 /// The latest message of the agent, until it is known whether the turn rests on it.
 #[derive(Default)]
 pub(super) struct LastWords {
     latest: Option<String>,
-    /// The message on which the turn rests, waiting for a person.
+    /// The message on which the turn rests without a result.
     reply: Option<String>,
 }
 
@@ -22,7 +22,7 @@ impl LastWords {
                 self.latest = Some(text.clone());
                 before
             }
-            EventBody::Rested { reply } if reply.ends == TurnEnd::Waiting => {
+            EventBody::Rested { reply } if reply.ends == TurnEnd::Waiting || lacks_result(reply) => {
                 std::mem::replace(&mut self.reply, self.latest.take())
             }
             EventBody::Rested { .. } => self.reply.take().or(self.latest.take()),
@@ -39,4 +39,10 @@ impl LastWords {
     pub(super) fn into_reply(self) -> Option<String> {
         self.reply
     }
+}
+
+/// Whether a turn has no result because a step was denied or refused.
+fn lacks_result(reply: &Reply) -> bool {
+    let is_declined = |call: &CallReport| matches!(call.status, CallStatus::Denied | CallStatus::Refused);
+    reply.output.is_null() && reply.calls.iter().any(is_declined)
 }

@@ -5,12 +5,13 @@ use std::pin::pin;
 
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Reply, Session, TurnEnd};
-use obelus_runtime::people::refused_in_words;
+use obelus_runtime::people::{QuestionView, refused_in_words};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{EventBody, Host, SessionEvent, SessionHandle, Subscription};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::super::chat::{ChatWork, attend};
+use super::super::chat::{ChatWork, SentMessage, attend};
 use super::super::holder::GuestServer;
 use super::super::people::{Narrator, RunningCalls, by_in_words, with_store};
 use super::ShowOptions;
@@ -105,12 +106,20 @@ pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: ShowOptions) ->
             return Err(error);
         }
     };
-    let (name, as_shown, last_words) = (session, shown.clone(), watch.words.into_reply());
+    let (name, as_shown, last_words, language) =
+        (session, shown.clone(), watch.words.into_reply(), watch.narrator.phrases.language);
+    let known = watch.known;
     let exit = handle.inspect(move |session| {
-        as_shown.end(session, &reply, last_words, name.as_deref());
+        as_shown.end(session, &reply, last_words, name.as_deref(), &known);
         as_shown.exit(session, &reply, answered.as_ref())
     });
     let exit = exit.await?;
+    // A conversation at the terminal has said it.
+    if let Some(sent) = watch.sent.filter(|_| !shown.as_json && !has_people)
+        && let Some(words) = sent.left_open(&handle, language).await?
+    {
+        output::note(&words);
+    }
     // A turn that was paused may also rest: it ended, or asks something.
     if !shown.as_json && handle.inspect(|session| session.paused().is_some()).await? {
         report_paused(&handle, false, &shown).await?;
@@ -236,6 +245,10 @@ struct Watch {
     /// The question that the command answers. Opening the session may ask it first.
     decides: Option<QuestionId>,
     words: LastWords,
+    /// The questions that were open before the command answered one.
+    known: Vec<QuestionId>,
+    /// The message that the command sends.
+    sent: Option<SentMessage>,
     interrupt: Signal,
     terminate: Signal,
     times: u32,
@@ -252,6 +265,9 @@ impl Watch {
         };
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
+        let known = if decides.is_some() { open_questions(&handle).await? } else { Vec::new() };
+        let known = known.into_iter().map(|question| question.id).collect();
+        let sent = SentMessage::before(&handle, words.as_deref()).await?;
         let narrator = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
         let narrator = narrator.with_pages(handle.pictures());
         Ok(Self {
@@ -263,6 +279,8 @@ impl Watch {
             session,
             decides,
             words: LastWords::default(),
+            known,
+            sent,
             interrupt,
             terminate,
             times: 0,
@@ -306,7 +324,25 @@ impl Watch {
         };
         let language = self.narrator.phrases.language;
         let words = refused_in_words(&refused, about, language);
+        if refused.code == "question_changed" && !self.shown.as_json {
+            self.show_changed().await?;
+        }
         Err(Declined { code: refused.code.to_owned(), words, language }.into())
+    }
+
+    /// Shows the question that the command answers, as it is now.
+    async fn show_changed(&self) -> Result<()> {
+        let Some(id) = self.decides.clone() else { return Ok(()) };
+        let (language, name) = (self.narrator.phrases.language, self.session.clone().unwrap_or_default());
+        let view = self.handle.inspect(move |session| {
+            let question = session.question(&id).filter(Question::is_open)?;
+            Some(QuestionView::of(session, &question, language).under(InboxId::new(&name, &id).to_string()))
+        });
+        if let Some(view) = view.await? {
+            output::note(&self.narrator.question(&view, false));
+            output::note(&self.narrator.how_to_answer(&view, &view.id, &self.shown.store));
+        }
+        Ok(())
     }
 
     fn show(&mut self, event: &SessionEvent) {

@@ -50,13 +50,25 @@ impl ShowOptions {
     }
 
     /// Shows the result, or the text on which the turn rests. A stored session can be answered by other commands.
-    pub(super) fn end(&self, session: &Session, reply: &Reply, last_words: Option<String>, kept_as: Option<&str>) {
+    /// `known` are the questions that the person has seen before.
+    pub(super) fn end(
+        &self,
+        session: &Session,
+        reply: &Reply,
+        last_words: Option<String>,
+        kept_as: Option<&str>,
+        known: &[QuestionId],
+    ) {
         match (self.as_json, last_words) {
-            (true, _) => output::json(&document(session, reply)),
+            (true, _) => return output::json(&document(session, reply)),
             (false, Some(words)) if reply.output.is_null() => {
-                report(session, &Reply { output: words.into(), ..reply.clone() }, self, kept_as);
+                report(session, &Reply { output: words.into(), ..reply.clone() }, self);
             }
-            (false, _) => report(session, reply, self, kept_as),
+            (false, _) => report(session, reply, self),
+        }
+        // A person at the terminal has already seen them.
+        if !self.has_people() {
+            report_questions(session, self, kept_as, known);
         }
     }
 
@@ -143,7 +155,7 @@ fn document(session: &Session, reply: &Reply) -> Value {
     document
 }
 
-fn report(session: &Session, reply: &Reply, shown: &ShowOptions, kept_as: Option<&str>) {
+fn report(session: &Session, reply: &Reply, shown: &ShowOptions) {
     let narrator = Narrator::of(session);
     let language = narrator.phrases.language;
     // A person at the terminal has already seen steps, text and questions.
@@ -172,20 +184,36 @@ fn report(session: &Session, reply: &Reply, shown: &ShowOptions, kept_as: Option
     if !why.is_empty() {
         output::note(&visible(&why));
     }
+}
+
+/// Shows the open questions: those that the person has seen before on one line each.
+fn report_questions(session: &Session, shown: &ShowOptions, kept_as: Option<&str>, known: &[QuestionId]) {
+    let narrator = Narrator::of(session);
     let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
-    if !open.is_empty() && !is_seen {
-        for question in &open {
-            let view = QuestionView::of(session, question, language);
-            output::note(&narrator.question(&view, false));
-            if let Some(name) = kept_as {
-                let id = InboxId::new(name, &question.id).to_string();
-                output::note(&narrator.how_to_answer(&view, &id, &shown.store));
-            }
+    let (known, new): (Vec<&Question>, Vec<&Question>) =
+        open.iter().partition(|question| kept_as.is_some() && known.contains(&question.id));
+    let view = |question: &Question| QuestionView::of(session, question, narrator.phrases.language);
+    for question in &new {
+        let view = view(question);
+        output::note(&narrator.question(&view, false));
+        if let Some(name) = kept_as {
+            let id = InboxId::new(name, &question.id).to_string();
+            output::note(&narrator.how_to_answer(&view, &id, &shown.store));
         }
-        let words = &narrator.phrases.running;
+    }
+    let words = &narrator.phrases.running;
+    let at_store = with_store("", &shown.store);
+    if !new.is_empty() {
         output::note(&match kept_as {
-            Some(_) => fill(words.waiting_kept, &[&with_store("", &shown.store)]),
+            Some(_) => fill(words.waiting_kept, &[&at_store]),
             None => words.waiting.to_owned(),
         });
+    }
+    if let (Some(name), false) = (kept_as, known.is_empty()) {
+        for question in known {
+            let id = InboxId::new(name, &question.id).to_string();
+            output::note(&Narrator::in_short(&view(question).under(id)));
+        }
+        output::note(&fill(words.others_wait, &[&at_store]));
     }
 }

@@ -350,7 +350,8 @@ fn waiting(store: &SqliteStore) -> Result<(Vec<InboxEntry>, usize)> {
 }
 
 pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
-    let (waiting, unread) = open(&args.store)?.map(|store| waiting(&store)).transpose()?.unwrap_or_default();
+    let store = open(&args.store)?;
+    let (waiting, unread) = store.as_ref().map(waiting).transpose()?.unwrap_or_default();
     if args.json {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());
         return Ok(Exit::Done);
@@ -364,6 +365,12 @@ pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
         output::note(&fill(words.unread, &[&unread.to_string()]));
     } else if waiting.is_empty() {
         output::note(words.none);
+    }
+    // The work on an answer may have been interrupted: then it waits for a person without a question.
+    if let Some(store) = &store {
+        for listed in store.list()?.into_iter().map(|row| ListedSession::of(store, row)) {
+            interrupted::report(store, &args.store, &listed.row.id, listed.status, words_of(None));
+        }
     }
     Ok(Exit::Done)
 }

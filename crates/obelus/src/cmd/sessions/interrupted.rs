@@ -7,7 +7,7 @@ use obelus_runtime::sessions::SessionStatus;
 
 use super::super::host::viewer;
 use super::super::people::quoted;
-use super::inspect;
+use super::{inspect, phrases_for};
 use crate::cli::StoreArgs;
 use crate::command_error::wrong;
 use crate::language::{Words, fill, words_of_session};
@@ -32,13 +32,17 @@ fn way_on(store: &SqliteStore, at: &StoreArgs, id: &str, status: SessionStatus, 
 
 /// Refuses a command that does not continue an interrupted session; the error names the one that does.
 pub(in crate::cmd) fn must_not_be(at: &StoreArgs, id: &str) -> Result<()> {
-    let Ok(Some(store)) = inspect::open(at) else { return Ok(()) };
-    let Ok(session) = inspect::read(&store, id, None) else { return Ok(()) };
-    let phrases = words_of_session(&session);
-    match way_on(&store, at, id, SessionStatus::of(&session), phrases) {
-        Some(words) => Err(wrong(words, phrases)),
+    match way_on_by_name(at, id) {
+        Some(words) => Err(wrong(words, phrases_for(at, id))),
         None => Ok(()),
     }
+}
+
+/// How to continue a session if nobody works on it, as text; none also if it cannot be read.
+pub(super) fn way_on_by_name(at: &StoreArgs, id: &str) -> Option<String> {
+    let store = inspect::open(at).ok().flatten()?;
+    let session = inspect::read(&store, id, None).ok()?;
+    way_on(&store, at, id, SessionStatus::of(&session), words_of_session(&session))
 }
 
 /// The same for a session that was shown.

@@ -109,7 +109,7 @@ fn failures_are_described_plainly() {
             plain(&steps.write(true, context)),
             [
                 "1 ✗ Writes a note down: не вышло: Not found (ERROR_NOT_FOUND)",
-                "2 ⊘ Writes a note down: режим canary этого не выполняет",
+                "2 ⊘ Writes a note down: режим canary этого не выполняет; сменить: --mode full, в чате /mode full",
                 "3 ⊘ Writes a note down: отклонено: не сегодня",
                 "4 ⊘ Writes a note down: не разрешено: никогда",
                 "5 – Writes a note down: пропущено: нет данных от предыдущих шагов",
