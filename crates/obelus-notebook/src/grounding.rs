@@ -13,6 +13,7 @@
 mod index;
 mod results;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,7 @@ use crate::mention::phones::whole_phone;
 use crate::mention::text::folded;
 use crate::names::alike;
 use crate::origin::{Origin, Origins};
+use crate::schema::property_names;
 use crate::template::{Template, TextPart};
 use crate::tool::{NameSource, Tool};
 pub use index::GroundIndex;
@@ -196,8 +198,13 @@ impl Grounding<'_> {
         let texts = self.texts_of(call);
         let mut found = Vec::new();
         let callee = Callee { tool, params };
+        let mut declared = BTreeSet::new();
+        property_names(&tool.schema, &mut declared);
         for path in tool.target.iter().flatten() {
             let values = values_at(params, path);
+            if !values.iter().all(|(_, value)| self.has_known_keys(&declared, value)) {
+                return None;
+            }
             if !values.iter().all(|(path, value)| self.collect_evidence(callee, path, value, &texts, &mut found)) {
                 return None;
             }
@@ -206,6 +213,18 @@ impl Grounding<'_> {
             return None;
         }
         (!found.is_empty() && self.knows_addresses(callee, "", params)).then_some(found)
+    }
+
+    /// Whether every key in a target is a name of the tool's schema, or grounded: a key can name somebody too.
+    fn has_known_keys(&self, declared: &BTreeSet<String>, value: &Value) -> bool {
+        match value {
+            Value::Array(items) => items.iter().all(|item| self.has_known_keys(declared, item)),
+            Value::Object(fields) => fields.iter().all(|(name, inner)| {
+                let is_known = || matches!(self.leaf(&name.as_str().into(), None), GroundingState::Found(_));
+                (declared.contains(name) || is_known()) && self.has_known_keys(declared, inner)
+            }),
+            _ => true,
+        }
     }
 
     /// Whether a text with references is grounded: the referenced values and the words between them must be. Adds the

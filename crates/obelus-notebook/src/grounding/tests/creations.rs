@@ -160,3 +160,17 @@ fn a_text_with_references_is_grounded_when_all_its_parts_are() {
         assert!(!is_grounded(&memory, &json!({"to": to})), "{to}");
     }
 }
+
+#[test]
+fn keys_in_a_target_are_grounded_or_declared() {
+    let send = json!({"properties": {"to": {"properties": {"cc": {}}}}, "x-effect": "create", "x-target": ["to"]});
+    let memory = Memory::new("write to bob", json!({"t": send}), Vec::new());
+    for (to, expected) in [
+        (json!({"cc": ["bob"]}), true),
+        (json!({"bob": ["bob"]}), true),
+        (json!({"mallory": ["bob"]}), false),
+        (json!([{"cc": {"mallory": "bob"}}]), false),
+    ] {
+        assert_eq!(is_grounded(&memory, &json!({"to": to})), expected, "{to}");
+    }
+}
