@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `slot` | the place of a session, whether it is in memory or not |
 //! | `open` | creating and restoring sessions |
+//! | `editors` | who edited the state |
 //! | `history` | events that are no longer in memory |
 //! | `list` | summaries of sessions that are not in memory |
 //! | `news` | events of all stored sessions |

@@ -218,7 +218,9 @@ mod tests {
     #[test]
     fn the_words_of_a_program_or_a_service_follow_the_meaning_of_the_code() {
         let told = |code: &str, message: &str| {
-            failure_in_words(&ReportError::new(code.to_owned(), message.to_owned()), Language::Russian)
+            let code = Some(code.to_owned().into());
+            let error = ReportError { code, message: message.to_owned(), ..ReportError::default() };
+            failure_in_words(&error, Language::Russian)
         };
         let exit = "программа закончилась с кодом 3";
         assert_eq!(told("exit_3", "the card is blocked"), format!("{exit}: the card is blocked (exit_3)"));

@@ -33,3 +33,26 @@ fn each_branch_lists_skipped_calls_and_calls_that_need_approval() {
     let skipped: Vec<_> = dry.branches.iter().map(|branch| branch["skipped"].clone()).collect();
     assert_eq!(skipped, [json!([2]), json!([1])]);
 }
+
+#[test]
+fn a_branching_call_that_reads_instances_is_not_skipped_by_its_own_branches() {
+    let context = Context::from_value(json!([
+        {"type": "state", "_instance": "anna", "data": {"name": "Anna"}},
+        {"type": "state", "_instance": "boris", "data": {"name": "Boris"}},
+        {"type": "tool", "tool": {
+            "make": {"properties": {"name": {}}, "x-effect": "read", "x-trust": "trusted"},
+            "good": {"properties": {"a": {}, "name": {}}, "x-effect": "read"},
+            "bad": {"properties": {"a": {}}, "x-effect": "read"},
+        }},
+    ]))
+    .unwrap();
+    let calls = [
+        json!({"_tool": "make", "name": "†state.name", "_outputPath": "†state.invoice || †state.trouble"}),
+        json!({"_tool": "good", "a": "†state.invoice", "name": "†state.name", "_outputPath": "†state.g"}),
+        json!({"_tool": "bad", "a": "†state.trouble", "_outputPath": "†state.b"}),
+    ];
+    let check = plan::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
+    let dry = simulate(&check, &context, Gate::new(&Policy::default(), Mode::Full), |_| false);
+    let skipped: Vec<_> = dry.branches.iter().map(|branch| branch["skipped"].clone()).collect();
+    assert_eq!(skipped, [json!([2]), json!([1])]);
+}

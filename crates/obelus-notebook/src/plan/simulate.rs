@@ -83,24 +83,32 @@ fn branches(check: &Check, context: &Context) -> Vec<Value> {
     branches
 }
 
-/// The calls that cannot run if the call `branching` writes this group.
+/// The calls that cannot run, for no instance, if the call `branching` writes this group.
 fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path>]) -> BTreeSet<usize> {
     let mut skipped = BTreeSet::new();
-    for &index in check.waves.iter().flatten() {
+    for &index in check.waves.iter().flatten().filter(|index| **index != branching) {
         let call: &Call = &check.calls[index];
         let writes = |from: usize, path: &Path| {
             if from == branching { group.iter().any(|own| own.overlaps(path)) } else { !skipped.contains(&from) }
         };
-        let can = |path: &Path| {
+        let can = |path: &Path, instance: Option<&str>| {
             let edges = check.graph.edges_by(index, path);
             // An earlier value is not used if a call of the plan may write the path (PLAN-3).
             let covers = |edge: &Edge| check.calls[edge.from].all_writes().any(|written| written.covers(path));
             edges.iter().any(|edge| writes(edge.from, path))
-                || (!edges.iter().any(covers) && context.read(path, None).is_some())
+                || (!edges.iter().any(covers) && context.read(path, instance).is_some())
         };
-        let mut lives = true;
-        call.each_expr(&mut |_, expr| lives &= expr.can_have(&can));
-        if !lives {
+        let lives = |instance: Option<&str>| {
+            let mut lives = true;
+            call.each_expr(&mut |_, expr| lives &= expr.can_have(&|path| can(path, instance)));
+            lives
+        };
+        let mut instances = check.readers(index, context);
+        // Rows that a call of the plan will bring.
+        if instances.is_empty() {
+            instances.push(None);
+        }
+        if !instances.into_iter().any(lives) {
             skipped.insert(index);
         }
     }
