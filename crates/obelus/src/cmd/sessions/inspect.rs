@@ -356,7 +356,7 @@ pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
         output::note(words.none);
     }
     // The work on an answer may have been interrupted: then it waits for a person without a question.
-    for store in &store {
+    if let Some(store) = &store {
         for listed in store.list()?.into_iter().map(|row| ListedSession::of(store, row)) {
             interrupted::report(store, &args.store, &listed.row.id, listed.status, words_of(None));
         }
