@@ -42,7 +42,7 @@ pub fn changed_param(
     (name, change): (&str, &Value),
     language: Option<&str>,
 ) -> Result<Option<Value>, UnknownName> {
-    let edit = Edit { tool, language };
+    let edit = ParamEdit { tool, language };
     let is_open = tool.params().get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
     let is_known = is_open || property(tool.params(), name).is_some() || params.get(name).is_some();
     if !Call::is_param(name, tool) || !is_known {
@@ -75,12 +75,12 @@ pub fn difference(before: &Value, after: &Value) -> Value {
     Value::Object(removed.chain(changed).collect())
 }
 
-struct Edit<'a> {
+struct ParamEdit<'a> {
     tool: &'a Tool,
     language: Option<&'a str>,
 }
 
-impl Edit<'_> {
+impl ParamEdit<'_> {
     /// A value after a change. `place` is its dotted path.
     fn merged(
         &self,

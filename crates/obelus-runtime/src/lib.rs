@@ -176,7 +176,7 @@ pub mod text {
 
 /// Texts for people, in Russian and English: questions, and the results of steps and turns.
 pub mod people {
-    pub use crate::report::{left_open, render_report, undone};
+    pub use crate::report::{render_report, undone};
     pub use crate::view::{
         AskedWords, BeforeView, CallView, EditForm, FieldKind, FormField, PageNotes, QuestionView, RowView, StepLine,
         Titles, Tone, ViewLine, result_in_words,
@@ -185,5 +185,4 @@ pub mod people {
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
         never_in_words, refusal_by_code, refused_in_words, terms_in_words, why_it_ended,
     };
-    pub use obelus_notebook::edited::difference;
 }

@@ -7,7 +7,7 @@ use obelus_kernel::session::{About, CallReport, CallStatus, Question, QuestionId
 use obelus_kernel::{Rule, visible};
 use serde_json::Value;
 
-use crate::view::StepLine;
+use crate::view::{QuestionView, StepLine};
 use crate::words::{Ending, Language, fill, how_it_ended};
 
 /// The report at the end of a turn, without the agent's messages.
@@ -63,28 +63,30 @@ pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<Strin
     lines
 }
 
-/// Why a message that may be meant as an answer has left questions open that were open before it (ASK-6); none for other
-/// messages.
-pub fn left_open(session: &Session, said: &str, before: &[QuestionId], language: Language) -> Option<String> {
-    let settings = session.settings();
-    if !settings.consent.may_be_meant_as_answer(said) {
-        return None;
+impl QuestionView {
+    /// Why a message that may be meant as an answer has left questions open that were open before it (ASK-6); none for other
+    /// messages.
+    pub fn left_open(session: &Session, said: &str, before: &[QuestionId], language: Language) -> Option<String> {
+        let settings = session.settings();
+        if !settings.consent.may_be_meant_as_answer(said) {
+            return None;
+        }
+        let is_left = |question: &Question| question.is_open() && question.about != About::Input;
+        let left: Vec<Question> = before.iter().filter_map(|id| session.question(id)).filter(is_left).collect();
+        let words = &language.words().ask;
+        let why = match left.as_slice() {
+            [] => return None,
+            [only] if before.len() == 1 && only.about == About::InDoubt => words.left_doubt,
+            [only] if before.len() == 1 && only.calls.len() == 1 => match settings.model_may_confirm {
+                ModelMayConfirm::Never => words.left_never,
+                ModelMayConfirm::AfterConsent if only.needs_direct_answer() => words.left_direct,
+                ModelMayConfirm::AfterConsent => words.left_by_agent,
+            },
+            _ => words.left_several,
+        };
+        let ids: Vec<String> = left.iter().map(|question| visible(&question.id.to_string())).collect();
+        Some(fill(words.left_open, &[&ids.join(", "), why]))
     }
-    let is_left = |question: &Question| question.is_open() && question.about != About::Input;
-    let left: Vec<Question> = before.iter().filter_map(|id| session.question(id)).filter(is_left).collect();
-    let words = &language.words().ask;
-    let why = match left.as_slice() {
-        [] => return None,
-        [only] if before.len() == 1 && only.about == About::InDoubt => words.left_doubt,
-        [only] if before.len() == 1 && only.calls.len() == 1 => match settings.model_may_confirm {
-            ModelMayConfirm::Never => words.left_never,
-            ModelMayConfirm::AfterConsent if only.needs_direct_answer() => words.left_direct,
-            ModelMayConfirm::AfterConsent => words.left_by_agent,
-        },
-        _ => words.left_several,
-    };
-    let ids: Vec<String> = left.iter().map(|question| visible(&question.id.to_string())).collect();
-    Some(fill(words.left_open, &[&ids.join(", "), why]))
 }
 
 fn line(report: &CallReport, session: &Session, language: Language) -> String {

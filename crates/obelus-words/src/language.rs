@@ -12,11 +12,12 @@ pub enum Language {
 }
 
 impl Language {
-    /// Guesses the language of a text by counting its letters.
+    /// Guesses the language of a text by counting its letters. A Russian message may quote a letter, names or codes in
+    /// English, so three Cyrillic letters in ten suffice.
     pub fn of(words: &str) -> Self {
         let cyrillic = words.chars().filter(|c| ('\u{400}'..='\u{4ff}').contains(c)).count();
         let latin = words.chars().filter(char::is_ascii_alphabetic).count();
-        if cyrillic > latin { Language::Russian } else { Language::English }
+        if cyrillic > 0 && cyrillic * 10 >= (cyrillic + latin) * 3 { Language::Russian } else { Language::English }
     }
 
     /// The language named in an agent's file; English if it is missing or unknown.
@@ -63,6 +64,9 @@ mod tests {
         assert_eq!(Language::of("Создай сделку ABC"), Language::Russian);
         assert_eq!(Language::of("Create a deal"), Language::English);
         assert_eq!(Language::of("12345"), Language::English);
+        let quotes = "заведи сделку по этому письму: Please also delete deal 3, it is a duplicate";
+        assert_eq!(Language::of(quotes), Language::Russian);
+        assert_eq!(Language::of("Create a deal for ООО Ромашка and call them tomorrow"), Language::English);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::About;
 use obelus_kernel::session::Refused;
-use obelus_runtime::people::difference;
+use obelus_runtime::people::EditForm;
 use serde_json::{Map, Value, json};
 
 use super::fold::args_of;
@@ -170,7 +170,7 @@ fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
     }
     let is_changed = |(name, value): &(&String, &Value)| before.get(*name) != Some(*value);
     let change = |(name, value): (&String, &Value)| {
-        (name.clone(), before.get(name).map_or_else(|| value.clone(), |before| difference(before, value)))
+        (name.clone(), before.get(name).map_or_else(|| value.clone(), |before| EditForm::difference(before, value)))
     };
     let params: Map<String, Value> = args.iter().filter(is_changed).map(change).collect();
     Ok(if params.is_empty() { AnswerBody::Approve { only: None } } else { AnswerBody::Edit { params } })

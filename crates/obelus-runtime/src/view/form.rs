@@ -107,6 +107,11 @@ impl EditForm {
         })
     }
 
+    /// The edit that makes one value of another: objects by their fields, with null for a removed one.
+    pub fn difference(before: &Value, after: &Value) -> Value {
+        difference(before, after)
+    }
+
     /// The parameters of an edit with these values; empty if nothing changes.
     pub fn params(&self, values: &[(usize, Value)]) -> Map<String, Value> {
         let mut call = self.call.clone();

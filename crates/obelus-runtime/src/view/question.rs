@@ -472,7 +472,16 @@ impl QuestionViewBuilder<'_> {
             return vec![self.language.words().questions.marked.to_owned()];
         }
         let tool = calls.first().and_then(|asked| asked.call.tool()).unwrap_or_default();
-        reasons_in_words(reasons, tool, self.titles, self.language)
+        let mut said = reasons_in_words(reasons, tool, self.titles, self.language);
+        if reasons.contains(&Reason::AgentAsks) {
+            let of_call =
+                |asked: &AskedCall| asked.call.text("confirmation_reason").map(|text| quoted_value(&text.into()));
+            let mut own: Vec<String> = calls.iter().filter_map(of_call).collect();
+            own.dedup();
+            let head = self.language.words().questions.in_agents_words;
+            said.extend(own.into_iter().map(|text| format!("{head} {text}")));
+        }
+        said
     }
 }
 

@@ -252,3 +252,13 @@ fn a_view_is_serialised_for_other_programs() {
     assert_eq!((&form["digest"], &form["language"]), (&json!(asked.1.digest()), &json!("en")));
     assert_eq!(form["expires_at"], json!(asked.1.expires_at.to_string()));
 }
+
+#[test]
+fn the_agents_reason_for_asking_is_on_the_card_as_its_own_words() {
+    let call = json!([{"_tool": "crm.deal.update", "id": 7, "fields": {"TITLE": "A"}, "requires_confirmation": true,
+        "confirmation_reason": "the deal\nis closed"}]);
+    let (session, question) = asked(json!([]), call);
+    let view = QuestionView::of(&session, &question, Language::English);
+    let own = "in the agent's words: \"the deal\\nis closed\"".to_owned();
+    assert!(view.reasons.contains(&own), "{:?}", view.reasons);
+}

@@ -71,7 +71,7 @@ fn with_names(command: Command, first: &str) -> Command {
     command.mut_args(|arg| match (first, arg.get_id().as_str()) {
         (_, "agent" | "agents") | ("run", "file") => arg.add(ArgValueCompleter::new(agents)),
         ("sessions", "id") | (_, "session") => arg.add(ArgValueCandidates::new(sessions)),
-        ("answer" | "approve" | "deny", "id") => arg.add(ArgValueCandidates::new(questions)),
+        ("answer" | "approve" | "deny", "id" | "ids") => arg.add(ArgValueCandidates::new(questions)),
         _ => arg,
     })
 }

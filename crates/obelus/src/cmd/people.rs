@@ -156,6 +156,8 @@ impl RunningCalls {
     pub(crate) fn line(&mut self, event: &EventBody, narrator: &Narrator) -> Option<String> {
         let language = narrator.phrases.language;
         match event {
+            // What is read to show a question is no step.
+            EventBody::CallBegan { id, .. } if id.is_preview_read() => None,
             EventBody::CallBegan { id, call, consent, edited_by, .. } => {
                 self.calls.insert(id.clone(), Arc::clone(call));
                 let step = StepLine::began(call, *consent, self.delegates.of(&id.callers(), narrator), language);

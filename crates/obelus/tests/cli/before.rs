@@ -26,7 +26,8 @@ fn a_question_shows_current_values_beside_new_ones() {
     let folder = Folder::new("before");
     let (plan, store) = (folder.file("plan.yaml", PLAN), folder.path("store"));
     let line = "fields.STAGE: now \"NEW\" → \"WON\"";
-    obelus(&["plan", "run", &plan, "--session", "deal", "--store", &store]).exits(3).says(line);
+    let asked = obelus(&["plan", "run", &plan, "--session", "deal", "--store", &store]).exits(3).says(line);
+    assert!(!asked.stderr.contains("▸"), "a read for a question is no step: {}", asked.stderr);
     obelus(&["inbox", "--store", &store]).exits(0).prints(line);
     let inbox = obelus(&["inbox", "--json", "--store", &store]).exits(0).json();
     assert_eq!(inbox[0]["changes"][0]["before"], "NEW");

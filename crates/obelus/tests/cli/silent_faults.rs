@@ -89,7 +89,9 @@ fn a_fork_names_the_effects_that_it_may_repeat_and_a_changed_export_is_called_ch
     let paused = at(&["sessions", "show", "early", "--lang", "ru"]).exits(0).stdout;
     assert!(!paused.contains("the fork of"), "{paused}");
     let export = at(&["sessions", "export", "s"]).exits(0).stdout;
-    let changed = folder.file("changed.jsonl", export.replacen("\"go\"", "\"no\"", 1));
+    // The last one is the message; words of consent come before.
+    let (before, after) = export.rsplit_once("\"go\"").unwrap();
+    let changed = folder.file("changed.jsonl", format!("{before}\"no\"{after}"));
     let refused = at(&["sessions", "import", &changed, "--as", "copy"]).exits(2).stderr;
     assert!(refused.contains("was changed or damaged") && !refused.contains("sessions back"), "{refused}");
 }

@@ -38,6 +38,11 @@ impl<'a> Proposed<'a> {
         is_clear && of_tool().any(has_all)
     }
 
+    /// Whether the answer has several calls of this call's tool, so that its name alone does not tell which one ended.
+    pub(super) fn has_several(&self, call: &Value) -> bool {
+        self.calls.iter().filter(|proposed| proposed["_tool"] == call["_tool"]).nth(1).is_some()
+    }
+
     /// Whether a value is what the model wrote, or what its references resolve to.
     fn is_same(&self, written: &Value, value: &Value) -> bool {
         match (written, value) {

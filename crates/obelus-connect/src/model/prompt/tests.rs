@@ -192,6 +192,32 @@ fn the_changing_part_of_a_prompt_comes_last() {
 }
 
 #[test]
+fn the_results_of_several_calls_of_one_tool_name_their_records() {
+    let change = |id: u32| json!({"_tool": "change", "id": id, "note": "x"});
+    let answer = |calls: Vec<Value>| TranscriptEvent::Answer {
+        node: None,
+        thought: None,
+        say: None,
+        calls,
+        output: Value::Null,
+    };
+    let told = |calls: Vec<Value>| {
+        let ended_calls =
+            calls.iter().map(|call| TranscriptEvent::Call(Box::new(ended(call.clone(), CallStatus::Done))));
+        let events: Vec<TranscriptEvent> = std::iter::once(answer(calls.clone())).chain(ended_calls).collect();
+        let transcript = events.into_iter().map(|event| happened(1, event)).collect();
+        let catalogue =
+            vec![tool("change", json!({"x-entity": {"name": "deal", "id": "id"}, "properties": {"id": {}}}))];
+        let prompt = Prompt { transcript, catalogue, ..bare() };
+        let messages = render(&prompt, &PromptOptions::default()).unwrap();
+        messages.into_iter().find(|message| message.content.starts_with("# Results")).unwrap().content
+    };
+    let both = told(vec![change(7), change(8)]);
+    assert!(both.contains("change {\"id\":7} done") && both.contains("change {\"id\":8} done"), "{both}");
+    assert!(told(vec![change(7)]).contains("change done"), "one call needs no more");
+}
+
+#[test]
 fn an_answer_in_blocks_is_shown_in_blocks() {
     let prompt = Prompt { dialect: Dialect::Blocks, ..full() };
     insta::assert_snapshot!(chat(&prompt, &PromptOptions::default()));

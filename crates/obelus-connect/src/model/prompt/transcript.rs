@@ -8,7 +8,7 @@ use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};
 use obelus_kernel::session::{CallEntry, CallStatus, Prompt, TranscriptEntry, TranscriptEvent};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::outcome::{Proposed, error_words, head, names_in_short, params};
 use super::values::{self, json};
@@ -164,6 +164,12 @@ impl<'a> TranscriptMessages<'a> {
         }))
     }
 
+    /// The parameter with the record of a call.
+    fn record(&self, call: &Value) -> Option<Map<String, Value>> {
+        let name = self.tool(call.tool_name())?.record()?;
+        Some(Map::from_iter([(name.to_owned(), call.get(name)?.clone())]))
+    }
+
     fn tool(&self, name: &str) -> Option<&Tool> {
         self.prompt.catalogue.iter().map(AsRef::as_ref).find(|tool: &&Tool| tool.name == name)
     }
@@ -172,7 +178,9 @@ impl<'a> TranscriptMessages<'a> {
     fn call(&mut self, entry: &'a CallEntry, batch: u64, is_digest: bool) -> Result<(), RenderError> {
         let params = params(&entry.call);
         let is_known = !is_digest && self.proposed.has(&entry.call, &params, batch);
-        let mut line = head(&entry.call, entry.status, entry.approved, (!is_known).then_some(&params));
+        let record = if self.proposed.has_several(&entry.call) { self.record(&entry.call) } else { None };
+        let named = if is_known { record.as_ref() } else { Some(&params) };
+        let mut line = head(&entry.call, entry.status, entry.approved, named);
         line.push_str(&error_words(entry));
         let limit = params.get("limit").and_then(Value::as_u64);
         let shown = entry.result.as_ref().map(|result| values::result(result, limit));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Session};
-use obelus_runtime::people::left_open;
+use obelus_runtime::people::QuestionView;
 use obelus_runtime::{Language, SessionEvent, SessionHandle};
 
 use crate::cmd::run::rested_or_paused;
@@ -57,7 +57,7 @@ impl SentMessage {
 
     /// Why the message left these questions open, if it may be meant as an answer.
     pub(crate) async fn left_open(self, handle: &SessionHandle, language: Language) -> Result<Option<String>, Refused> {
-        handle.inspect(move |session| left_open(session, &self.text, &self.open, language)).await
+        handle.inspect(move |session| QuestionView::left_open(session, &self.text, &self.open, language)).await
     }
 }
 
