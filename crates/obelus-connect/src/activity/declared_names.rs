@@ -2,11 +2,11 @@
 //! the same process may name others.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::sync::Arc;
 
 use obelus_runtime::SessionSpec;
 use serde_json::{Map, Value};
+#[cfg(any(feature = "exec", feature = "mcp"))]
 use tokio::process::Command;
 
 use super::secret_name::{is_ordinary, looks_secret};
@@ -52,8 +52,9 @@ impl DeclaredNames {
     }
 
     /// Takes the withheld variables from a program.
+    #[cfg(any(feature = "exec", feature = "mcp"))]
     pub(crate) fn withhold(&self, command: &mut Command, passed: &[String]) {
-        for (name, _) in env::vars_os() {
+        for (name, _) in std::env::vars_os() {
             // A name that is not valid text cannot be named in a binding.
             if self.withholds(&name.to_string_lossy(), passed) {
                 command.env_remove(&name);
