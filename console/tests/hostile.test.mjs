@@ -72,7 +72,7 @@ test('markup of the user and the model is shown as it was written, and long word
   await world.open(page, 's', 'hostile', 'chat');
   await page.getByText("<script>window.hacked='user'</script> \\u{202e}abc <b>bold</b>").last().waitFor();
   await page.locator('.chat .items').getByText("<h1>Hello</h1><script>window.hacked='words'</script>").waitFor();
-  await page.getByText('from «read page», not trusted').first().waitFor();
+  await page.getByText('after reading «read page», not trusted').first().waitFor();
   await page.getByRole('button', { name: /show more/ }).first().click();
   assert.equal(await page.evaluate(() => window.hacked ?? null), null);
   const isWide = await page.evaluate(() => document.querySelector('main').scrollWidth > document.querySelector('main').clientWidth);

@@ -276,14 +276,20 @@ impl Harness {
         fs::read_to_string(self.0.join("agents/harness/changed")).unwrap_or_default()
     }
 
-    /// Runs another command on the same store.
+    /// Runs another command on the same store, which succeeds.
     #[track_caller]
     pub(crate) fn obelus(&self, args: &[&str]) -> String {
+        self.obelus_ends(0, args)
+    }
+
+    /// Runs another command on the same store, which ends with this exit code.
+    #[track_caller]
+    pub(crate) fn obelus_ends(&self, code: i32, args: &[&str]) -> String {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_obelus"));
         let ran = command.args(args).current_dir(&self.0).env("OBELUS_HOME", self.0.join("home")).output();
         let ran = ran.expect("obelus");
         let told = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.success(), "{told}");
+        assert_eq!(ran.status.code(), Some(code), "{told}");
         told
     }
 
