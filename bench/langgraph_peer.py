@@ -6,11 +6,13 @@
     python langgraph_peer.py thread plain|delta MESSAGES FOLDER       a growing thread of messages
     python langgraph_peer.py kill sync|async STEP STEPS FOLDER        kills itself in that step, after the effect of the step
     python langgraph_peer.py resume STEPS FOLDER                      continues after the kill; counts repeated effects
+    python langgraph_peer.py prompt AGENT CASES                       characters sent to the model by a ReAct agent
 
 `chain` has one node per step, which is the shape of a plan of calls; `loop` runs one node repeatedly, which is the
 smallest graph. Compiling a graph is not counted. The best of the rounds counts, because noise only adds time.
 """
 
+import json
 import operator
 import os
 import signal
@@ -190,5 +192,67 @@ def resume(count: str, folder: str) -> None:
     print("repeated", len(done) - len(set(done)))
 
 
+def prompt(agent: str, cases: str) -> None:
+    """The conversation of the cases, with the instructions and tools of an Obelus agent. A request is counted as the JSON of
+    OpenAI's API: its tools, then its messages."""
+    import yaml
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import convert_to_openai_messages
+    from langchain_core.outputs import ChatGeneration, ChatResult
+    from langchain_core.tools import StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.prebuilt import create_react_agent
+
+    agent = yaml.safe_load((Path(agent) / "agent.yaml").read_text())
+    turns = json.loads(Path(cases).read_text())[0]["turns"]
+    requests: list[str] = []
+
+    class Scripted(BaseChatModel):
+        """Makes the calls of the cases: the read, then all others at once, then the words."""
+
+        tools: list = []
+
+        @property
+        def _llm_type(self) -> str:
+            return "scripted"
+
+        def bind_tools(self, tools, **_):
+            return Scripted(tools=[convert_to_openai_tool(tool) for tool in tools])
+
+        def _generate(self, messages, stop=None, run_manager=None, **_):
+            sent = {"tools": self.tools, "messages": convert_to_openai_messages(messages)}
+            requests.append(json.dumps(sent, ensure_ascii=False, separators=(",", ":")))
+            users = [at for at, message in enumerate(messages) if message.type == "human"]
+            portal = turns[len(users) - 1]["portal"]
+            asked = sum(message.type == "ai" for message in messages[users[-1]:])
+            calls = [portal[:1], portal[1:], []][asked]
+            words = ["I look for the orders.", "I move them.", "The orders are moved, and I wrote about it."][asked]
+            calls = [{"name": call["method"], "args": call["params"], "id": f"call_{len(requests)}_{at}"} for at, call in enumerate(calls)]
+            return ChatResult(generations=[ChatGeneration(message=AIMessage(words, tool_calls=calls))])
+
+    def tool(name: str, schema: dict) -> StructuredTool:
+        def activity(**params):
+            return next(
+                json.dumps(call["result"], separators=(",", ":"))
+                for turn in turns for call in turn["portal"] if (call["method"], call["params"]) == (name, params)
+            )
+
+        plain = {key: value for key, value in schema.items() if not key.startswith("x-")}
+        plain["properties"] = {key: value for key, value in plain["properties"].items() if not key.startswith("_")}
+        description = plain.pop("description")
+        return StructuredTool.from_function(activity, name=name, description=description, args_schema=plain)
+
+    tools = [tool(name, schema) for name, schema in agent["tools"].items()]
+    graph = create_react_agent(Scripted(), tools, prompt=agent["instructions"], checkpointer=InMemorySaver())
+    for turn in turns:
+        graph.invoke({"messages": [HumanMessage(turn["user"])]}, config(50))
+    prefixes = [len(os.path.commonprefix([before, now])) for before, now in zip(requests, requests[1:])]
+    print("requests", len(requests))
+    print("chars", sum(map(len, requests)))
+    print("prefix", sum(prefixes))
+
+
 if __name__ == "__main__":
-    {"steps": steps, "once": once, "fan": fan, "thread": thread, "kill": kill, "resume": resume}[sys.argv[1]](*sys.argv[2:])
+    parts = {"steps": steps, "once": once, "fan": fan, "thread": thread, "kill": kill, "resume": resume, "prompt": prompt}
+    parts[sys.argv[1]](*sys.argv[2:])

@@ -9,6 +9,7 @@
 //! | `chain` | steps of chains, branches of fan-outs: in memory, durable, by command |
 //! | `thread` | a conversation that grows |
 //! | `kill` | effects repeated after a hard kill |
+//! | `prompt` | characters sent to the model for a task, and the share that a cache has |
 //! | `serve` | a server under load |
 //! | `durable` | durability beside a plain append and sync |
 //! | `instructions`, `stream` | growth in instructions, which does not depend on the load of the machine |
@@ -21,6 +22,7 @@ mod instructions;
 mod kill;
 mod langgraph;
 mod operator;
+mod prompt;
 mod restate;
 mod row;
 mod serve;
@@ -54,6 +56,7 @@ Parts; all of them by default:
   fan             a branch of a fan-out of 100, 1,000 and 10,000
   thread          a conversation that grows
   kill            effects repeated after a hard kill
+  prompt          characters sent to the model for a task, and the share that a cache has
   serve           a turn over HTTP; the memory of open streams and of a store of idle sessions, the first page of its list
   durable         durability beside a plain append and fdatasync
   [instructions]  growth in instructions (needs valgrind)
@@ -88,11 +91,12 @@ enum ByDefault {
     Never,
 }
 
-const PARTS: [BenchPart; 10] = [
+const PARTS: [BenchPart; 11] = [
     BenchPart { name: "chain", rows: chain::rows, examples: &["chain", "peer"], by_default: ByDefault::Always },
     BenchPart { name: "fan", rows: chain::fans, examples: &["chain"], by_default: ByDefault::Always },
     BenchPart { name: "thread", rows: thread::rows, examples: &["peer"], by_default: ByDefault::Always },
     BenchPart { name: "kill", rows: kill::rows, examples: &["peer"], by_default: ByDefault::Always },
+    BenchPart { name: "prompt", rows: prompt::rows, examples: &[], by_default: ByDefault::Always },
     BenchPart { name: "serve", rows: serve::rows, examples: &[], by_default: ByDefault::Always },
     BenchPart { name: "durable", rows: durable::rows, examples: &["durable"], by_default: ByDefault::Always },
     BenchPart {
