@@ -38,7 +38,7 @@ phrases! {
             "this link was used already, or is too old: sign in with a token (the first one is in the file {}), or restart the server, which prints a new link";
         forbidden: "для этого нужен токен с ролью {}", "this needs a token with the role {}";
         imported:
-            "сессия «{}» загружена из файла, и продолжить её может только токен с ролью admin; что она может запустить, показывает `obelus sessions show`",
+            "сессия «{}» загружена из файла, и продолжить её может только токен с ролью `admin`; что она может запустить, показывает `obelus sessions show`",
             "the session `{}` was imported: only a token with the role admin may resume it; `obelus sessions show` lists what it could start";
         not_allowed:
             "{}: это значение здесь не разрешено; другие разрешает {}",
