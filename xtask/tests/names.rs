@@ -9,7 +9,7 @@ const MOST_AT_ROOT: usize = 40;
 /// The most names in one of its modules.
 const MOST_IN_MODULE: usize = 40;
 /// The most names of each crate altogether.
-const MOST_OF_CRATE: [(&str, usize); 2] = [("obelus-kernel", 139), ("obelus-runtime", 152)];
+const MOST_OF_CRATE: [(&str, usize); 2] = [("obelus-kernel", 140), ("obelus-runtime", 152)];
 
 /// The files of a crate with `pub use` lines for embedders, each with its module.
 const FILES: [(&str, &[(&str, &str)]); 2] = [

@@ -1,9 +1,8 @@
 //! Errors of calls, with a stable code, an HTTP status and texts in both languages.
 
 use obelus_kernel::session::Refused;
-use obelus_runtime::engine::UNREACHABLE;
+use obelus_kernel::session::refusals::RefusalCode as Code;
 use obelus_runtime::people::refused_in_words;
-use obelus_runtime::sessions::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
 use obelus_runtime::{HostError, Language, StoreError};
 use obelus_words::fill;
 
@@ -90,7 +89,7 @@ impl ChannelError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Refused(refused) => refused.code,
+            Self::Refused(refused) => refused.code.name(),
             Self::Host(error) => host_code(error),
             Self::UnknownAgent(..) => "unknown_agent",
             Self::BadAgent { .. } => "bad_agent",
@@ -182,12 +181,12 @@ impl From<StoreError> for ChannelError {
     }
 }
 
-fn refused_status(code: &str) -> u16 {
+fn refused_status(code: Code) -> u16 {
     match code {
-        "unknown_question" | "unknown_call" => 404,
-        "already_decided" | "expired" | "ending" | "at_work" | "paused" => 409,
-        NOT_DURABLE | OUTCOME_UNKNOWN | UNREACHABLE | GONE => 503,
-        DAMAGED | "unreadable" => 500,
+        Code::UnknownQuestion | Code::UnknownCall => 404,
+        Code::AlreadyDecided | Code::Expired | Code::Ending | Code::AtWork | Code::Paused => 409,
+        Code::NotDurable | Code::OutcomeUnknown | Code::Unreachable | Code::Gone => 503,
+        Code::Damaged | Code::Unreadable => 500,
         _ => 422,
     }
 }
@@ -195,10 +194,10 @@ fn refused_status(code: &str) -> u16 {
 fn host_code(error: &HostError) -> &'static str {
     match error {
         HostError::Store(error) => store_code(error),
-        HostError::Refused(refused) => refused.code,
+        HostError::Refused(refused) => refused.code.name(),
         HostError::NoRecord { .. } => "no_record",
         HostError::NoStore => "no_store",
-        HostError::Restore(_) => DAMAGED,
+        HostError::Restore(_) => Code::Damaged.name(),
         HostError::Connect(_) => "not_connected",
         HostError::Spec(_) | HostError::Agent(_) => "bad_agent",
     }
@@ -211,9 +210,9 @@ fn store_code(error: &StoreError) -> &'static str {
         StoreError::BadName(_) => "bad_id",
         StoreError::BadInputId(_) => "bad_input_id",
         StoreError::Held { .. } | StoreError::Locked(_) | StoreError::MovedOn { .. } => "held",
-        StoreError::Damaged { .. } | StoreError::DamagedIndex => DAMAGED,
-        StoreError::OutcomeUnknown(_) => OUTCOME_UNKNOWN,
-        StoreError::Unreachable(_) => UNREACHABLE,
+        StoreError::Damaged { .. } | StoreError::DamagedIndex => Code::Damaged.name(),
+        StoreError::OutcomeUnknown(_) => Code::OutcomeUnknown.name(),
+        StoreError::Unreachable(_) => Code::Unreachable.name(),
         _ => "store",
     }
 }

@@ -39,6 +39,7 @@ use axum::extract::{Extension, FromRequestParts};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use obelus_kernel::session::refusals::RefusalCode;
 use serde_json::{Value, json};
 
 use crate::ChannelError;
@@ -155,5 +156,5 @@ fn bad(text: impl Into<String>) -> ChannelError {
 
 /// The error for an unsupported feature.
 fn unsupported(text: &str) -> ChannelError {
-    ChannelError::Refused(obelus_kernel::session::Refused::new("unsupported", text))
+    ChannelError::Refused(obelus_kernel::session::Refused::new(RefusalCode::Unsupported, text))
 }

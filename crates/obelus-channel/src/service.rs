@@ -43,6 +43,7 @@ mod usage;
 
 use std::sync::Arc;
 
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Refused, Session};
 use obelus_kernel::{Message, Role};
 use obelus_runtime::files::AgentCatalogue;
@@ -203,7 +204,7 @@ impl Service {
     ) -> Result<T, ChannelError> {
         let host = self.host.clone();
         let done = tokio::task::spawn_blocking(move || work(&host)).await;
-        done.map_err(|_| ChannelError::Refused(Refused::new("internal", "the work was not done")))?
+        done.map_err(|_| ChannelError::Refused(Refused::new(RefusalCode::Internal, "the work was not done")))?
     }
 
     /// The language of a new session with this first message: the message's, unless another one is fixed.

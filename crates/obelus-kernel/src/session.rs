@@ -110,7 +110,7 @@ pub use obelus_notebook::observation::Observation;
 pub use obelus_notebook::picture::Picture;
 pub use output::{CallReport, CallStatus, ElicitationAnswer, RepeatReason, Reply, Start, Task, TurnEnd};
 pub use prompt::{Prompt, Purpose};
-pub use refused::{InvalidValue, Refused};
+pub use refused::Refused;
 pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
 pub use transcript::{CallEntry, TranscriptEntry, TranscriptEvent};
@@ -118,6 +118,11 @@ pub use transcript::{CallEntry, TranscriptEntry, TranscriptEvent};
 /// Who sent an input, as journals name them.
 pub mod sent_by {
     pub use obelus_notebook::sent_by::SentBy;
+}
+
+/// The parts of a [`Refused`].
+pub mod refusals {
+    pub use super::refused::{InvalidValue, RefusalCode};
 }
 
 /// What a running call asks of a person, in parts.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Refused;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_runtime::SessionSpec;
 use obelus_runtime::sessions::InputId;
 use restate_sdk::context::RequestTarget;
@@ -54,7 +55,10 @@ impl SessionObject {
             return Ok(Json(Answered::Exists));
         }
         let Some(records) = joined(&ctx, parts, records).await? else {
-            return refused("refused", "another import under this name has begun: import it again".to_owned());
+            return refused(
+                RefusalCode::Refused,
+                "another import under this name has begun: import it again".to_owned(),
+            );
         };
         let text = genesis.to_string();
         let head = SessionHead {
@@ -65,7 +69,7 @@ impl SessionObject {
         };
         let live = match self.0.begin(ctx.key(), genesis, &records, &head) {
             Ok(live) => live,
-            Err(error) => return refused("unreadable", error.to_string()),
+            Err(error) => return refused(RefusalCode::Unreadable, error.to_string()),
         };
         let step = step::step_of_import(&live.replica, &head);
         ctx.set(key::GENESIS, text.into_bytes());
@@ -138,7 +142,7 @@ impl SessionObject {
         write(&ctx, Some(&stored), &step);
         Ok(Json(match step.answer {
             Ok(seq) => Answered::Taken(seq),
-            Err(refused) => Answered::refused(refused),
+            Err(refused) => Answered::Refused(refused),
         }))
     }
 
@@ -229,7 +233,7 @@ impl SessionObject {
         };
         let place = match self.0.at(ctx.key(), &cut).await {
             Ok(place) => place,
-            Err(LiveError::Unrestorable(text)) => return refused("unreadable", text),
+            Err(LiveError::Unrestorable(text)) => return refused(RefusalCode::Unreadable, text),
             Err(error) => return Err(error.into()),
         };
         let step =
@@ -269,7 +273,7 @@ impl SessionObject {
     ) -> HandlerAnswer {
         match error {
             LiveError::Unavailable(_) => Err(error.into()),
-            LiveError::Unrestorable(text) if envelope.of.is_none() => refused("unreadable", text),
+            LiveError::Unrestorable(text) if envelope.of.is_none() => refused(RefusalCode::Unreadable, text),
             LiveError::Unrestorable(_) => {
                 ctx.set(&key::parked(head.parked), Json(envelope));
                 if head.parked == 0 {
@@ -400,8 +404,8 @@ fn delay(due: Option<Time>, now: Time) -> Duration {
     Duration::from_millis(u64::try_from(wait).unwrap_or(0))
 }
 
-fn refused(code: &'static str, text: String) -> HandlerAnswer {
-    Ok(Json(Answered::refused(Refused::new(code, text))))
+fn refused(code: RefusalCode, text: String) -> HandlerAnswer {
+    Ok(Json(Answered::Refused(Refused::new(code, text))))
 }
 
 /// A repeated id: the same input gets the same answer, another one is refused (DUR-13).
@@ -410,7 +414,10 @@ fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> HandlerAnswer
         Ok(Json(Answered::Taken(taken.seq)))
     } else {
         let seq = taken.seq;
-        refused("id_reused", format!("the id `{id}` was used for another input, with record {seq}: use a new id"))
+        refused(
+            RefusalCode::IdReused,
+            format!("the id `{id}` was used for another input, with record {seq}: use a new id"),
+        )
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Refused;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_runtime::engine::{
-    AppendError, CheckpointData, Durable, Journaled, Record, SessionLock, Snapshot, UNREACHABLE, WorkerInput, Workers,
+    AppendError, CheckpointData, Durable, Journaled, Record, SessionLock, Snapshot, WorkerInput, Workers,
     WorkersFuture, check_name,
 };
-use obelus_runtime::sessions::{InboxRow, InputId, OUTCOME_UNKNOWN, SessionRow};
+use obelus_runtime::sessions::{InboxRow, InputId, SessionRow};
 use obelus_runtime::{Store, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -166,11 +167,11 @@ impl RestateStore {
             Answered::Taken(seq) => Ok(seq),
             Answered::Unknown => Err(StoreError::Unknown(session.to_owned())),
             Answered::Exists => Err(StoreError::Exists(session.to_owned())),
-            Answered::Refused { code, text, .. } if handler == "create" && code == "unreadable" => {
+            Answered::Refused(Refused { code: RefusalCode::Unreadable, text, .. }) if handler == "create" => {
                 let hint = "its agents must be at the same paths as here, or below its --agents";
                 Err(StoreError::NotWritten(format!("on a worker: {text} ({hint})")))
             }
-            Answered::Refused { text, .. } => Err(StoreError::NotWritten(text)),
+            Answered::Refused(Refused { text, .. }) => Err(StoreError::NotWritten(text)),
         }
     }
 }
@@ -349,8 +350,8 @@ fn check_size(session: &str, seq: u64, bytes: usize) -> Result<(), StoreError> {
 fn refusal(error: ClusterError) -> Refused {
     let code = match &error {
         // The request may have arrived, and only its answer was lost.
-        ClusterError::NoAnswer(..) | ClusterError::Unreadable(_) => OUTCOME_UNKNOWN,
-        _ => UNREACHABLE,
+        ClusterError::NoAnswer(..) | ClusterError::Unreadable(_) => RefusalCode::OutcomeUnknown,
+        _ => RefusalCode::Unreachable,
     };
     Refused::new(code, error.to_string())
 }

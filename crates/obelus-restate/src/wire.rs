@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, InvalidValue, Refused};
+use obelus_kernel::session::refusals::RefusalCode;
+use obelus_kernel::session::{Input, Refused};
 use obelus_runtime::StoreError;
 use obelus_runtime::engine::{Digest, Record};
 use obelus_runtime::sessions::InputId;
@@ -280,7 +281,7 @@ pub(crate) enum Answered {
     /// It was taken with this record.
     Taken(u64),
     /// It is refused, and nothing has changed.
-    Refused { code: String, text: String, misfit: Option<Box<InvalidValue>> },
+    Refused(Refused),
     /// There is no such session.
     Unknown,
     /// The name is already used.
@@ -288,48 +289,12 @@ pub(crate) enum Answered {
 }
 
 impl Answered {
-    pub(crate) fn refused(refused: Refused) -> Self {
-        Self::Refused { code: refused.code.to_owned(), text: refused.text, misfit: refused.misfit }
-    }
-
     pub(crate) fn taken(self, session: &str) -> Result<u64, Refused> {
         match self {
             Self::Taken(seq) => Ok(seq),
-            Self::Refused { code, text, misfit } => Err(Refused { code: known_code(&code), text, misfit }),
-            Self::Unknown => Err(Refused::new("gone", StoreError::Unknown(session.to_owned()).to_string())),
-            Self::Exists => Err(Refused::new("refused", StoreError::Exists(session.to_owned()).to_string())),
+            Self::Refused(refused) => Err(refused),
+            Self::Unknown => Err(Refused::new(RefusalCode::Gone, StoreError::Unknown(session.to_owned()).to_string())),
+            Self::Exists => Err(Refused::new(RefusalCode::Refused, StoreError::Exists(session.to_owned()).to_string())),
         }
     }
-}
-
-/// Refusal codes are static: those of the kernel and of the runtime.
-fn known_code(code: &str) -> &'static str {
-    const CODES: &[&str] = &[
-        "already_decided",
-        "at_work",
-        "bad_answer",
-        "bad_edit",
-        "bad_event",
-        "bad_picture",
-        "bad_rules",
-        "bad_state",
-        "consent_ended",
-        "consent_in_delegate",
-        "damaged",
-        "ending",
-        "expired",
-        "id_reused",
-        "no_plan",
-        "not_in_this_mode",
-        "question_changed",
-        "several_calls",
-        "too_many_pictures",
-        "unfit_answer",
-        "unfit_consent",
-        "unknown_call",
-        "unknown_consent",
-        "unknown_question",
-        "unreadable",
-    ];
-    CODES.iter().find(|known| **known == code).copied().unwrap_or("refused")
 }

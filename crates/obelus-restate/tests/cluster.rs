@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use common::delegates::{DelegateModel, delegating};
 use common::{chain, open_questions, read, spec, tool};
 use nodes::{Nodes, Process, fresh_folder};
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{About, Decision, TurnEnd};
 use obelus_restate::{Cluster, RestateStore, Worker};
 use obelus_runtime::{Activities, Connections, Host, SessionHandle, Store as _};
@@ -127,13 +128,13 @@ fn happened(effects: &Path) -> BTreeMap<String, usize> {
 async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> TurnEnd {
     // A client that got no answer repeats its input with the same id.
     while let Err(refused) = handle.with_id("begin".parse().unwrap()).run_plan().await {
-        assert!(["unreachable", "outcome_unknown"].contains(&refused.code), "{refused:?}");
+        assert!(matches!(refused.code, RefusalCode::Unreachable | RefusalCode::OutcomeUnknown), "{refused:?}");
     }
     loop {
         let reply = match handle.rested().await {
             Ok(reply) => reply.expect("it has begun"),
             // The nodes are restarting.
-            Err(refused) if refused.code == "unreachable" => continue,
+            Err(refused) if refused.code == RefusalCode::Unreachable => continue,
             Err(refused) => panic!("{refused:?}"),
         };
         if reply.ends != TurnEnd::Waiting {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{chain, counting, open_questions, read, run_plan};
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Decision, TurnEnd};
 use obelus_restate::{Cluster, RestateStore, Worker};
 use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Host, SessionSpec};
@@ -225,7 +226,7 @@ async fn dur_12_outcomes_wait_for_a_version_that_can_restore_the_session() {
     let _second = version_of(&cluster, Broken, Arc::default()).await;
     go_on.add_permits(1);
     let refused = handle.pause("ann").await.unwrap_err();
-    assert!(refused.code == "unreadable" && refused.text.contains("on purpose"), "{refused:?}");
+    assert!(refused.code == RefusalCode::Unreadable && refused.text.contains("on purpose"), "{refused:?}");
     let _third = version_of(&cluster, connections, Arc::clone(&calls)).await;
     assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v0").await), (1, Some(json!(1))));

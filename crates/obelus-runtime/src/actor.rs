@@ -36,6 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::Time;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Input, Refused, Session, Task};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -55,21 +56,6 @@ use report::Reporter;
 use running::{RunningWork, WorkResult};
 pub(crate) use waiters::Wait;
 use waiters::Waiters;
-
-/// The refusal code if the journal could not be written: nothing was stored or done.
-pub const NOT_DURABLE: &str = "not_durable";
-
-/// The refusal code if a sync failed: whether the input was stored is known when the store is reopened.
-pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
-
-/// The refusal code if a needed earlier part of the session cannot be read.
-pub const DAMAGED: &str = "damaged";
-
-/// The refusal code if the id of an input was used for another one (DUR-13).
-const ID_REUSED: &str = "id_reused";
-
-/// The refusal code if the session has ended.
-pub const GONE: &str = "gone";
 
 /// The limit of outcomes in one batch: one commit serves them all, and none waits long.
 const MOST_AT_ONCE: usize = 256;
@@ -457,5 +443,5 @@ async fn timer(next: Option<(Duration, Wake)>) -> Wake {
 
 /// The refusal if the session has ended.
 pub(crate) fn ended_refusal() -> Refused {
-    Refused::new(GONE, "the session has ended its work meanwhile")
+    Refused::new(RefusalCode::Gone, "the session has ended its work meanwhile")
 }

@@ -8,25 +8,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::Time;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Input, Refused};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::actor::report::Reporter;
 use crate::actor::waiters::Waiters;
-use crate::actor::{ActorCommand, DAMAGED, InputCommand, WaitFor, ended_refusal};
+use crate::actor::{ActorCommand, InputCommand, WaitFor, ended_refusal};
 use crate::clock::Clock;
 use crate::events::{EventBody, Feed};
 use crate::images::ImageError;
 use crate::restore::{Replica, SessionFactory};
 use crate::secret::without_secrets_of;
 use crate::store::{InputId, Record, Store, StoreError};
-
-/// The refusal code if the workers cannot be reached.
-pub const UNREACHABLE: &str = "unreachable";
-
-/// The code of a session that this engine cannot run.
-pub(crate) const NOT_SUPPORTED: &str = "not_supported";
 
 /// The polling interval: at first, and after a time without news.
 const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
@@ -201,15 +196,16 @@ impl Follower {
     /// Reads new records.
     async fn refresh(&mut self, store: &Arc<dyn Store>) {
         let found = self.workers.news(&self.id, self.replica.last()).await;
-        let applied =
-            found.map_err(|error| Refused::new(UNREACHABLE, error.to_string())).and_then(|(records, last)| {
+        let applied = found.map_err(|error| Refused::new(RefusalCode::Unreachable, error.to_string())).and_then(
+            |(records, last)| {
                 if last < self.replica.last() {
                     // The session was taken back to its last rest.
                     self.restore(store, last)
                 } else {
                     self.apply_records(records)
                 }
-            });
+            },
+        );
         match applied {
             Ok(()) => self.failure = None,
             Err(refused) => {
@@ -221,7 +217,7 @@ impl Follower {
 
     fn restore(&mut self, store: &Arc<dyn Store>, last: u64) -> Result<(), Refused> {
         let restored = Replica::restore(store, &self.id, &self.session_factory, None);
-        self.replica = restored.map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
+        self.replica = restored.map_err(|error| Refused::new(RefusalCode::Damaged, error.to_string()))?;
         self.reached = last;
         self.feed.resume_at(self.replica.last());
         Ok(())
@@ -235,7 +231,8 @@ impl Follower {
         self.pause = PAUSE[0];
         for record in records {
             let (at, input) = (record.at, Arc::clone(&record.input));
-            let heard = self.replica.apply(record).map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
+            let heard =
+                self.replica.apply(record).map_err(|error| Refused::new(RefusalCode::Damaged, error.to_string()))?;
             let last = self.replica.last();
             if !self.feed.skip_record(last) {
                 let events = EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks);
@@ -257,7 +254,7 @@ impl Follower {
     /// Answers those who wait, if the session rests or has failed.
     fn answer_waiters(&mut self) {
         if let Some((since, refused)) = &self.failure {
-            if since.elapsed() > PATIENCE || refused.code == DAMAGED {
+            if since.elapsed() > PATIENCE || refused.code == RefusalCode::Damaged {
                 self.waiters.refuse(refused);
             }
             return;

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Decision, Input, Mode, Refused, Reply, Session};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::actor::{ActorCommand, GONE, InputCommand, Wait, WaitFor};
+use crate::actor::{ActorCommand, InputCommand, Wait, WaitFor};
 use crate::connector::Services;
 use crate::events::{EventNumber, Subscription};
 use crate::host::{HostError, Reopened, Slot};
@@ -125,7 +126,7 @@ impl SessionHandle {
     pub async fn tell_recorded(&self, input: Input) -> Result<u64, Refused> {
         if !is_from_outside(&input) {
             let text = "outcomes of calls come from the runtime only".to_owned();
-            return Err(Refused::new("not_from_outside", text));
+            return Err(Refused::new(RefusalCode::NotFromOutside, text));
         }
         self.must_be_current(&input).await?;
         let id = self.input.clone().or_else(|| self.slot.is_stored().then(InputId::drawn));
@@ -135,7 +136,7 @@ impl SessionHandle {
         };
         match self.ask(tell(self.input.is_none())).await.and_then(|taken| taken) {
             // It ended before it took the input, or before it said so: restore it. By its id the input is taken once.
-            Err(refused) if refused.code == GONE => self.ask(tell(false)).await?,
+            Err(refused) if refused.code == RefusalCode::Gone => self.ask(tell(false)).await?,
             taken => taken,
         }
     }

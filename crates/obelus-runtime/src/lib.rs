@@ -116,9 +116,8 @@ pub use secret::Secret;
 pub use store::{MemoryStore, SqliteStore, Store, StoreError};
 pub use words::Language;
 
-/// Types that a [`Host`] and a [`SessionHandle`] take and return: list rows, rule changes, error codes.
+/// Types that a [`Host`] and a [`SessionHandle`] take and return: list rows, rule changes.
 pub mod sessions {
-    pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::{NoEventNumber, StepView};
     pub use crate::host::{Export, ForkForecast, Forked, ForkedCall, HostNews, NewsFeed, Reopened, RulesChange};
     pub use crate::inbox_id::InboxId;
@@ -137,7 +136,7 @@ pub mod specs {
 /// For engines of stores and their tests: what a [`Store`] stores, and how a session is restored.
 pub mod engine {
     pub use crate::effect::{ask_whole, load_request, reconcile_call, run_call};
-    pub use crate::follower::{UNREACHABLE, WorkerInput, Workers, WorkersFuture};
+    pub use crate::follower::{WorkerInput, Workers, WorkersFuture};
     pub use crate::fork::fork;
     pub use crate::host::{session_factory, with_present_bindings};
     pub use crate::restore::{
@@ -183,6 +182,6 @@ pub mod people {
     };
     pub use crate::words::{
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
-        never_in_words, refusal_by_code, refused_in_words, terms_in_words, why_it_ended,
+        never_in_words, refused_in_words, terms_in_words, why_it_ended,
     };
 }

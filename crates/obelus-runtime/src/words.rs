@@ -7,8 +7,9 @@ mod record_name;
 
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::options::Limit;
+use obelus_kernel::session::refusals::RefusalCode as Code;
 use obelus_kernel::session::report_error::ReportError;
-use obelus_kernel::session::{About, CallError, CallReport, CallStatus, InvalidValue, Refused, Reply, TurnEnd};
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Refused, Reply, TurnEnd};
 use obelus_kernel::{Rule, visible};
 pub use obelus_words::Language;
 pub(crate) use obelus_words::fill;
@@ -19,8 +20,6 @@ pub use reasons::{ToolNames, explained_reason};
 pub(crate) use reasons::{listed_titles, reasons_in_words, refused_by_mode};
 pub(crate) use record_name::record_name;
 
-use crate::actor::{DAMAGED, GONE, NOT_DURABLE};
-use crate::follower::NOT_SUPPORTED;
 use misfits::misfit_in_words;
 
 /// The end of a turn without a result.
@@ -82,54 +81,52 @@ fn limit_in_words(reason: &CallError, language: Language) -> String {
 
 /// Why an input was refused, in the user's language.
 pub fn refused_in_words(refused: &Refused, about: Option<About>, language: Language) -> String {
-    refusal_by_code(refused.code, &refused.text, refused.misfit.as_deref(), about, language)
-}
-
-/// The same for a refusal reported by another process.
-pub fn refusal_by_code(
-    code: &str,
-    text: &str,
-    misfit: Option<&InvalidValue>,
-    about: Option<About>,
-    language: Language,
-) -> String {
+    let Refused { code, text, misfit } = refused;
     let words = &language.words().refusals;
     let text = visible(text);
     // The session's own text is English and has more detail.
     if language == Language::English {
         return text;
     }
-    let details = misfit.map_or_else(|| text.clone(), |misfit| misfit_in_words(misfit, &text, language));
+    let details = misfit.as_deref().map_or_else(|| text.clone(), |misfit| misfit_in_words(misfit, &text, language));
     let phrase = match code {
-        "unfit_answer" if about == Some(About::InDoubt) => words.in_doubt,
-        "unfit_answer" if about == Some(About::Input) => words.unfit_input,
-        "unfit_answer" if about.is_some() => words.unfit_call,
-        "unknown_question" | "unknown_call" => words.unknown_question,
-        "already_decided" => words.already_decided,
-        "paused" => words.paused,
-        "id_reused" => words.id_reused,
-        "expired" => words.expired,
-        "ending" => words.ending,
-        "unfit_answer" => words.unfit_answer,
-        "bad_edit" => words.bad_edit,
-        "bad_answer" => words.bad_answer,
-        "question_changed" => words.question_changed,
-        "several_calls" => words.several_calls,
-        NOT_SUPPORTED => words.not_supported,
-        "at_work" => words.at_work,
-        "too_many_pictures" => words.too_many_pictures,
-        NOT_DURABLE => words.not_durable,
-        "consent_ended" => words.consent_ended,
-        "unknown_consent" => words.unknown_consent,
-        "unfit_consent" => words.unfit_consent,
-        "consent_in_delegate" => words.consent_in_delegate,
-        "not_in_this_mode" => words.not_in_this_mode,
-        "no_plan" => words.no_plan,
-        "bad_state" => words.bad_state,
-        "unreadable" => words.unreadable,
-        GONE => words.gone,
-        DAMAGED => words.damaged,
-        _ => return text,
+        Code::UnfitAnswer if about == Some(About::InDoubt) => words.in_doubt,
+        Code::UnfitAnswer if about == Some(About::Input) => words.unfit_input,
+        Code::UnfitAnswer if about.is_some() => words.unfit_call,
+        Code::UnknownQuestion | Code::UnknownCall => words.unknown_question,
+        Code::AlreadyDecided => words.already_decided,
+        Code::Paused => words.paused,
+        Code::IdReused => words.id_reused,
+        Code::Expired => words.expired,
+        Code::Ending => words.ending,
+        Code::UnfitAnswer => words.unfit_answer,
+        Code::BadEdit => words.bad_edit,
+        Code::BadAnswer => words.bad_answer,
+        Code::QuestionChanged => words.question_changed,
+        Code::SeveralCalls => words.several_calls,
+        Code::NotSupported => words.not_supported,
+        Code::AtWork => words.at_work,
+        Code::TooManyPictures => words.too_many_pictures,
+        Code::NotDurable => words.not_durable,
+        Code::ConsentEnded => words.consent_ended,
+        Code::UnknownConsent => words.unknown_consent,
+        Code::UnfitConsent => words.unfit_consent,
+        Code::ConsentInDelegate => words.consent_in_delegate,
+        Code::NotInThisMode => words.not_in_this_mode,
+        Code::NoPlan => words.no_plan,
+        Code::BadState => words.bad_state,
+        Code::Unreadable => words.unreadable,
+        Code::Gone => words.gone,
+        Code::Damaged => words.damaged,
+        Code::BadEvent
+        | Code::BadPicture
+        | Code::BadRules
+        | Code::Internal
+        | Code::NotFromOutside
+        | Code::OutcomeUnknown
+        | Code::Refused
+        | Code::Unreachable
+        | Code::Unsupported => return text,
     };
     fill(phrase, &[&details])
 }
@@ -238,7 +235,7 @@ mod tests {
         assert_eq!(told(Limit::Steps(4), Language::English), "4 steps in one turn");
         assert_eq!(told(Limit::Steps(4), Language::English), Limit::Steps(4).to_string());
         let text = "`sum`: -4 is less than 0";
-        let refused = Refused::new("bad_edit", text);
+        let refused = Refused::new(Code::BadEdit, text);
         let words = refused_in_words(&refused, None, Language::Russian);
         assert_eq!(words, "изменение не подходит: `sum`: -4 is less than 0");
         assert_eq!(refused_in_words(&refused, None, Language::English), text);

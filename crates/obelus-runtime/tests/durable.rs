@@ -10,9 +10,9 @@ use common::{
 };
 use obelus_kernel::Time;
 use obelus_kernel::policy::Writer;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{About, CallError, Decision, Input, TurnEnd};
 use obelus_runtime::engine::{Record, RestoreError};
-use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{Activities, Connections, Host, HostError, SqliteStore, Store};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ async fn a_session_reaches_the_same_end_from_any_end_of_its_journal() {
             Ok(()) => handle.rested().await.unwrap_err(),
             Err(refused) => refused,
         };
-        assert_eq!(refused.code, NOT_DURABLE);
+        assert_eq!(refused.code, RefusalCode::NotDurable);
         assert_eq!(journal(&*store, "s").len() as u64, room);
         kill(first).await;
         let second = one_by_one(&store, None);
@@ -76,8 +76,8 @@ async fn no_call_starts_before_its_cause_is_durable() {
         let host = counted(&store, &calls, Some(room));
         let handle = host.create("s", chain("create", 6)).await.unwrap();
         handle.run_plan().await.unwrap();
-        assert_eq!(handle.rested().await.unwrap_err().code, NOT_DURABLE);
-        assert_eq!(handle.rested().await.unwrap_err().code, NOT_DURABLE, "still full");
+        assert_eq!(handle.rested().await.unwrap_err().code, RefusalCode::NotDurable);
+        assert_eq!(handle.rested().await.unwrap_err().code, RefusalCode::NotDurable, "still full");
         assert_eq!(calls.load(Ordering::SeqCst) as u64, room);
         store.make_room(None);
         assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
@@ -121,7 +121,7 @@ async fn the_outcome_of_an_effect_is_stored_before_reads_follow() {
     let host = host(Connections::new(reading_and_making(&reads, &effects)), store.clone());
     let handle = host.create("s", spec(reads_and_makes(), plan)).await.unwrap();
     handle.run_plan().await.unwrap();
-    assert_eq!(handle.rested().await.unwrap_err().code, NOT_DURABLE);
+    assert_eq!(handle.rested().await.unwrap_err().code, RefusalCode::NotDurable);
     assert_eq!(journal(&*store, "s").len(), 2, "the plan, and the outcome of the effect");
 }
 
@@ -137,7 +137,7 @@ async fn an_effect_waits_until_the_reads_before_it_are_durable() {
     let host = host(Connections::new(reading_and_making(&calls, &effects)), store.clone());
     let handle = host.create("s", spec(reads_and_makes(), plan)).await.unwrap();
     handle.run_plan().await.unwrap();
-    assert_eq!(handle.rested().await.unwrap_err().code, NOT_DURABLE);
+    assert_eq!(handle.rested().await.unwrap_err().code, RefusalCode::NotDurable);
     let counts = || (calls.load(Ordering::SeqCst), effects.load(Ordering::SeqCst), journal(&*store, "s").len());
     let (reads, made, records) = counts();
     assert!(reads >= 2 && made == 0 && records == 1, "{reads} reads, {made} effects, {records} records");

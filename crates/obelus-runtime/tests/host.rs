@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Small, chain, clock, counting, open_questions, read, spec, tool};
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Decision, Input, Mode, TurnEnd};
-use obelus_runtime::sessions::GONE;
 use obelus_runtime::{
     Activities, Connections, EventBody, EventNumber, Host, HostError, SessionHandle, SessionSpec, Subscription,
 };
@@ -45,9 +45,9 @@ async fn a_command_returns_when_accepted_and_rested_returns_the_end_of_the_turn(
     assert_eq!(run(&handle).await, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v4").await), (5, Some(json!(5))));
     let refused = handle.answer("q9".parse().unwrap(), Decision::DidNot, "ann").await.unwrap_err();
-    assert_eq!(refused.code, "unknown_question");
+    assert_eq!(refused.code.name(), "unknown_question");
     let known = Input::Ended { id: "0.0".parse().unwrap(), outcome: obelus_kernel::session::Outcome::Value(json!(9)) };
-    assert_eq!(handle.tell(known).await.unwrap_err().code, "not_from_outside");
+    assert_eq!(handle.tell(known).await.unwrap_err().code.name(), "not_from_outside");
 }
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn an_input_id_used_for_another_input_is_refused() {
     let once = handle.with_id("first".parse().unwrap());
     once.run_plan().await.unwrap();
     handle.rested().await.unwrap();
-    assert_eq!(once.pause("anna").await.unwrap_err().code, "id_reused");
+    assert_eq!(once.pause("anna").await.unwrap_err().code.name(), "id_reused");
     assert!(handle.inspect(|session| session.paused().is_none()).await.unwrap());
 }
 
@@ -230,10 +230,10 @@ async fn outcomes_are_stored_when_the_disk_has_room_again() {
     store.make_room(Some(2));
     let handle = host.create("s", chain("create", 3)).await.unwrap();
     handle.run_plan().await.unwrap();
-    assert_eq!(handle.rested().await.unwrap_err().code, "not_durable");
-    assert_eq!(handle.rested().await.unwrap_err().code, "not_durable", "still full");
+    assert_eq!(handle.rested().await.unwrap_err().code.name(), "not_durable");
+    assert_eq!(handle.rested().await.unwrap_err().code.name(), "not_durable", "still full");
     assert_eq!(calls.load(Ordering::SeqCst), 2, "nothing starts while nothing can be kept");
-    assert_eq!(handle.say("hello").await.unwrap_err().code, "not_durable");
+    assert_eq!(handle.say("hello").await.unwrap_err().code.name(), "not_durable");
     store.make_room(None);
     assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v2").await), (3, Some(json!(3))));
@@ -281,7 +281,7 @@ async fn a_session_that_does_not_exist_or_exists_already_is_an_error() {
     let alone = Host::new(Connections::new(Activities::new()));
     assert!(matches!(alone.create("s", asking()).await, Err(HostError::NoStore)));
     drop(host);
-    assert_eq!(handle.say("hello").await.unwrap_err().code, GONE, "sessions end with their host");
+    assert_eq!(handle.say("hello").await.unwrap_err().code, RefusalCode::Gone, "sessions end with their host");
 }
 
 /// Activities that record the idempotency keys of all calls.
@@ -344,7 +344,7 @@ async fn ask_1_a_new_session_of_the_same_name_does_not_reuse_question_ids() {
     let second = host.create("s", asking()).await.unwrap();
     run(&second).await;
     let refused = second.answer(old.clone(), Decision::Approve { only: None }, "ann").await.unwrap_err();
-    assert_eq!(refused.code, "unknown_question");
+    assert_eq!(refused.code.name(), "unknown_question");
     assert_ne!(open_questions(&second).await.remove(0).id, old);
     assert!(host.fork("s", "t", None).is_ok());
     host.remove("t").await.unwrap();
@@ -406,7 +406,7 @@ async fn a_thousand_sessions_work_side_by_side() {
     let temporary = host.create_temporary("t", chain("read", 1)).await.unwrap();
     host.close().await;
     assert!(host.find("s-1").is_none());
-    assert_eq!(temporary.run_plan().await.unwrap_err().code, GONE);
+    assert_eq!(temporary.run_plan().await.unwrap_err().code, RefusalCode::Gone);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{Folder, host, run_plan, spec};
 use obelus_kernel::session::TurnEnd;
-use obelus_runtime::sessions::DAMAGED;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionSpec, SqliteStore, Store};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ async fn records_before_a_snapshot_are_read_only_on_demand() {
     assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     handle.inspect(|session| drop(session.context().to_json())).await.unwrap();
     let refused = handle.run_plan().await.unwrap_err();
-    assert_eq!(refused.code, DAMAGED);
+    assert_eq!(refused.code, RefusalCode::Damaged);
     assert!(refused.text.contains("record 10"), "{}", refused.text);
 }
 

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use obelus_kernel::session::Refused;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_runtime::files::{ImageError, Unreadable};
 use obelus_runtime::people::refused_in_words;
-use obelus_runtime::sessions::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
 use obelus_runtime::{HostError, StoreError};
 use serde_json::json;
 
@@ -57,14 +57,14 @@ pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> Exit {
 fn is_refusal(error: &anyhow::Error) -> bool {
     // These codes mean that something cannot be found, read or written.
     let other = [
-        DAMAGED,
-        NOT_DURABLE,
-        OUTCOME_UNKNOWN,
-        GONE,
+        RefusalCode::Damaged.name(),
+        RefusalCode::NotDurable.name(),
+        RefusalCode::OutcomeUnknown.name(),
+        RefusalCode::Gone.name(),
+        RefusalCode::Unreadable.name(),
+        RefusalCode::UnknownQuestion.name(),
+        RefusalCode::UnknownCall.name(),
         UNKNOWN_SESSION,
-        "unreadable",
-        "unknown_question",
-        "unknown_call",
         BAD_INPUT,
     ];
     let is_said = error.chain().any(|cause| cause.is::<Declined>() || cause.is::<Refused>());
@@ -76,7 +76,7 @@ fn code(error: &anyhow::Error) -> String {
     let known = error.chain().find_map(|cause| {
         let store = cause.downcast_ref::<StoreError>().map(code_of_store);
         let host = || cause.downcast_ref::<HostError>().map(code_of_host);
-        let refused = || cause.downcast_ref::<Refused>().map(|refused| refused.code);
+        let refused = || cause.downcast_ref::<Refused>().map(|refused| refused.code.name());
         let declined = || cause.downcast_ref::<Declined>().map(|declined| declined.code.as_str());
         let unreadable = || (cause.is::<Unreadable>() || cause.is::<std::io::Error>()).then_some("unreadable");
         store.or_else(host).or_else(refused).or_else(declined).or_else(unreadable)
@@ -87,10 +87,10 @@ fn code(error: &anyhow::Error) -> String {
 fn code_of_host(error: &HostError) -> &'static str {
     match error {
         HostError::Store(error) => code_of_store(error),
-        HostError::Refused(refused) => refused.code,
+        HostError::Refused(refused) => refused.code.name(),
         HostError::NoRecord { .. } => "no_record",
         HostError::NoStore => "no_store",
-        HostError::Restore(_) => DAMAGED,
+        HostError::Restore(_) => RefusalCode::Damaged.name(),
         HostError::Spec(_) | HostError::Connect(_) | HostError::Agent(_) => "bad_input",
     }
 }
@@ -102,8 +102,8 @@ fn code_of_store(error: &StoreError) -> &'static str {
         StoreError::Exists(_) | StoreError::NameUsed(_) => "exists",
         StoreError::BadName(_) => "bad_name",
         StoreError::Newer { .. } | StoreError::Older { .. } => "other_form",
-        StoreError::Damaged { .. } | StoreError::DamagedIndex => DAMAGED,
-        StoreError::OutcomeUnknown(_) => OUTCOME_UNKNOWN,
+        StoreError::Damaged { .. } | StoreError::DamagedIndex => RefusalCode::Damaged.name(),
+        StoreError::OutcomeUnknown(_) => RefusalCode::OutcomeUnknown.name(),
         _ => "store",
     }
 }

@@ -1,6 +1,7 @@
 //! The input of a run: messages, decisions, or an earlier checkpoint.
 
 use obelus_kernel::session::Refused;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_runtime::{EventNumber, HostError, StoreError, system_clock};
 use serde_json::Value;
@@ -154,7 +155,7 @@ async fn from_checkpoint(
         }
         if !given.iter().all(|answer| matches!(answer.body, AnswerBody::Deny { .. })) {
             let text = "the question of this checkpoint has been decided since: its calls are not repeated";
-            return Err(Refused::new("already_decided", text).into());
+            return Err(Refused::new(RefusalCode::AlreadyDecided, text).into());
         }
     }
     branch(request, thread, place).await
@@ -196,7 +197,7 @@ async fn must_rest(request: &ThreadRequest, session: &str) -> Result<(), Channel
     if request.service().read(session, obelus_kernel::session::Session::is_at_rest).await? {
         Ok(())
     } else {
-        Err(Refused::new("at_work", "a run is active in this thread").into())
+        Err(Refused::new(RefusalCode::AtWork, "a run is active in this thread").into())
     }
 }
 
@@ -270,7 +271,8 @@ async fn is_paused_fork(request: &ThreadRequest, session: &str) -> Result<bool, 
         None => Ok(false),
         Some(by) if matches!(SentBy::of(&by), SentBy::ForkOf { .. }) => Ok(true),
         Some(by) => {
-            Err(Refused::new("paused", format!("the session is paused by {by}: a person must resume it")).into())
+            Err(Refused::new(RefusalCode::Paused, format!("the session is paused by {by}: a person must resume it"))
+                .into())
         }
     }
 }

@@ -3,6 +3,7 @@
 use obelus_kernel::CallFields as _;
 use obelus_kernel::session::About;
 use obelus_kernel::session::Refused;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_runtime::people::EditForm;
 use serde_json::{Map, Value, json};
 
@@ -213,7 +214,7 @@ fn bad(text: &str) -> ChannelError {
 }
 
 fn conflict(text: &str) -> ChannelError {
-    ChannelError::Refused(Refused::new("already_decided", text))
+    ChannelError::Refused(Refused::new(RefusalCode::AlreadyDecided, text))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use obelus_kernel::Time;
 use obelus_kernel::policy::ConsentTerms;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, Session};
 use obelus_runtime::people::{QuestionView, ViewLine, terms_in_words};
 use obelus_runtime::sessions::InboxId;
@@ -86,7 +87,7 @@ impl Service {
             Input::Decide { question: number.clone(), decision, by: by.to_owned(), digest }
         };
         match self.tell(session, decide(digest), input_id).await {
-            Err(ChannelError::Refused(refused)) if refused.code == "question_changed" => {
+            Err(ChannelError::Refused(refused)) if refused.code == RefusalCode::QuestionChanged => {
                 if asked.is_open() {
                     Err(ChannelError::Changed(id.to_owned()))
                 } else {

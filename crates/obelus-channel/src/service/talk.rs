@@ -1,6 +1,7 @@
 //! Inputs to a session, and their results.
 
 use obelus_kernel::policy::ConsentId;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Input, Refused, Reply, Session};
 use obelus_kernel::visible;
 use obelus_runtime::people::{Titles, why_it_ended};
@@ -45,9 +46,13 @@ impl Service {
     ) -> Result<Taken, ChannelError> {
         let edit = Input::State { state, by: by.to_owned(), is_whole: true };
         match self.tell(id, edit, input_id).await {
-            Err(ChannelError::Refused(refused)) if refused.code == "at_work" => {
+            Err(ChannelError::Refused(refused)) if refused.code == RefusalCode::AtWork => {
                 if self.read(id, |session| session.paused().is_some()).await? {
-                    Err(Refused::new("paused", "the session is paused in the middle of a turn: resume it first").into())
+                    Err(Refused::new(
+                        RefusalCode::Paused,
+                        "the session is paused in the middle of a turn: resume it first",
+                    )
+                    .into())
                 } else {
                     Err(refused.into())
                 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::ids::{QuestionNumber, Routed};
 use super::inbox::AskedCall;
 use super::input::Decision;
+use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
 use super::state_projection::plain;
@@ -96,7 +97,7 @@ impl Session {
         self.turn.must_be_at_rest()?;
         let Value::Object(mut fields) = state else {
             let text = format!("the state is an object, not {}", crate::type_name(&state));
-            return Err(Refused::new("bad_state", text));
+            return Err(Refused::new(Code::BadState, text));
         };
         let kept = self.settings.managed.clone();
         let mut taken = |name: &Option<String>| name.as_ref().and_then(|name| fields.shift_remove(name));
@@ -115,9 +116,9 @@ impl Session {
     fn check_approval(&self, entry: &Entry) -> Result<(), Refused> {
         let Some((question, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };
         let at_fault =
-            |refused: Refused| Refused::new("bad_state", format!("`confirmations.{}.action`: {refused}", entry.key));
+            |refused: Refused| Refused::new(Code::BadState, format!("`confirmations.{}.action`: {refused}", entry.key));
         if let Some(call) = &entry.call {
-            must_be_what_was_asked(&asked.call, call).map_err(|why| at_fault(Refused::new("bad_state", why)))?;
+            must_be_what_was_asked(&asked.call, call).map_err(|why| at_fault(Refused::new(Code::BadState, why)))?;
         }
         let params = entry.call.as_ref().map(|call| changed(&asked.call, call)).unwrap_or_default();
         if params.is_empty() {
@@ -136,7 +137,7 @@ impl Session {
 
     /// Refuses data that violates the state's schema. Missing fields keep their values.
     fn check_state(&self, fields: &Map<String, Value>, is_whole: bool) -> Result<(), Refused> {
-        let bad = |text: String| Err(Refused::new("bad_state", text));
+        let bad = |text: String| Err(Refused::new(Code::BadState, text));
         let mut whole = self.state();
         if let Some(known) = whole.as_object_mut().filter(|_| is_whole) {
             let gone = self.fields_beside(fields);
@@ -162,10 +163,10 @@ impl Session {
             Value::Object(entries) => entries,
             // PHP programs write an empty object as an empty list.
             Value::Array(none) if none.is_empty() => return Ok(Vec::new()),
-            _ => return Err(Refused::new("bad_state", "`confirmations` is an object")),
+            _ => return Err(Refused::new(Code::BadState, "`confirmations` is an object")),
         };
         let read = |(key, entry): (String, Value)| {
-            let bad = |what: &str| Refused::new("bad_state", format!("`confirmations.{key}`: {what}"));
+            let bad = |what: &str| Refused::new(Code::BadState, format!("`confirmations.{key}`: {what}"));
             let status = entry["status"].as_str().unwrap_or_default().to_owned();
             if !["requested", "approved", "denied"].contains(&status.as_str()) {
                 return Err(bad("`status` is one of requested, approved, denied"));
@@ -195,7 +196,7 @@ impl Session {
 
     fn calls_of(&self, name: &Option<String>, steps: Value) -> Result<Vec<Value>, Refused> {
         let name = name.as_deref().unwrap_or_default();
-        let bad = |why: String| Refused::new("bad_state", format!("`{name}`{why}"));
+        let bad = |why: String| Refused::new(Code::BadState, format!("`{name}`{why}"));
         match steps {
             Value::Null => Ok(Vec::new()),
             Value::Array(steps) => {

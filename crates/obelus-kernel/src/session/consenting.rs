@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::ids::{QuestionId, QuestionNumber};
 use super::inbox::{About, Question};
+use super::refusals::RefusalCode as Code;
 use super::{Refused, Session};
 use crate::names::alike;
 use crate::policy::{
@@ -126,11 +127,11 @@ impl Session {
         self.check_mode(question, &open)?;
         if !self.offers(question).contains(&terms) {
             let text = "no standing consent of these terms may be given with this question; a plain yes may";
-            return Err(Refused::new("unfit_consent", text));
+            return Err(Refused::new(Code::UnfitConsent, text));
         }
         let now = self.memory.now();
         if until.is_some_and(|until| until <= now) {
-            return Err(Refused::new("unfit_consent", "the end of the consent is past"));
+            return Err(Refused::new(Code::UnfitConsent, "the end of the consent is past"));
         }
         self.consents.give(terms, by, now, until);
         self.approve(number, &open, by);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Refused;
 use super::ids::JobRef;
+use super::refusals::RefusalCode as Code;
 use crate::policy::{ConsentTerms, StandingConsent};
 use crate::time::Time;
 
@@ -42,10 +43,10 @@ impl Consents {
     }
 
     pub(super) fn revoke(&mut self, number: u64, by: &str, at: Time) -> Result<(), Refused> {
-        let unknown = || Refused::new("unknown_consent", format!("there is no consent `c{number}`"));
+        let unknown = || Refused::new(Code::UnknownConsent, format!("there is no consent `c{number}`"));
         let consent = self.all.iter_mut().find(|consent| consent.number == number).ok_or_else(unknown)?;
         if !consent.holds(at) {
-            return Err(Refused::new("consent_ended", format!("the consent `c{number}` has ended already")));
+            return Err(Refused::new(Code::ConsentEnded, format!("the consent `c{number}` has ended already")));
         }
         consent.revoked = Some((at, by.to_owned()));
         Ok(())
@@ -98,10 +99,10 @@ mod tests {
     #[test]
     fn a_consent_is_revoked_once_and_only_while_it_holds() {
         let mut consents = given(None);
-        assert_eq!(consents.revoke(2, "ann", Time(11)).unwrap_err().code, "unknown_consent");
+        assert_eq!(consents.revoke(2, "ann", Time(11)).unwrap_err().code.name(), "unknown_consent");
         consents.revoke(1, "ann", Time(11)).unwrap();
-        assert_eq!(consents.revoke(1, "ann", Time(12)).unwrap_err().code, "consent_ended");
-        assert_eq!(given(Some(Time(20))).revoke(1, "ann", Time(20)).unwrap_err().code, "consent_ended");
+        assert_eq!(consents.revoke(1, "ann", Time(12)).unwrap_err().code.name(), "consent_ended");
+        assert_eq!(given(Some(Time(20))).revoke(1, "ann", Time(20)).unwrap_err().code.name(), "consent_ended");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use super::inbox::{About, Question, QuestionEnd, QuestionStatus, SessionReason};
 use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{ElicitationAnswer, RepeatReason, Task};
+use super::refusals::RefusalCode as Code;
 use super::report_error::ReportError;
 use super::scheduler::{Status, Trigger};
 use super::sent_by::SentBy;
@@ -47,7 +48,7 @@ impl Session {
     pub(super) fn decidable(&self, id: &QuestionId, decision: &Decision) -> Result<QuestionNumber, Refused> {
         let found = id.local().and_then(|number| Some((number, self.inbox.get(number)?)));
         let Some((number, question)) = found else {
-            return Err(Refused::new("unknown_question", format!("there is no question `{id}`")));
+            return Err(Refused::new(Code::UnknownQuestion, format!("there is no question `{id}`")));
         };
         if !question.is_open() {
             let by = question.by.as_deref().unwrap_or(SentBy::NOBODY);
@@ -59,11 +60,11 @@ impl Session {
                 QuestionStatus::Expired => format!("the question `{id}` is closed without an answer{why}"),
                 other => format!("the question `{id}` is {} already, by {by}{why}", other.name()),
             };
-            return Err(Refused::new("already_decided", text));
+            return Err(Refused::new(Code::AlreadyDecided, text));
         }
         if question.expires_at <= self.memory.now() {
             let text = format!("the question `{id}` lapsed at {}: it is taken as a no", question.expires_at);
-            return Err(Refused::new("expired", text));
+            return Err(Refused::new(Code::Expired, text));
         }
         self.must_not_be_ending(decision)?;
         Ok(number)
@@ -76,7 +77,7 @@ impl Session {
             return Ok(());
         }
         let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
-        Err(Refused::new("ending", text))
+        Err(Refused::new(Code::Ending, text))
     }
 
     /// An answer with a digest counts only for what was shown (ASK-1). Before an edit, a person has seen the question
@@ -97,7 +98,7 @@ impl Session {
             return Ok(());
         }
         let text = format!("the question `{}` has changed since it was shown; look again", question.id);
-        Err(Refused::new("question_changed", text))
+        Err(Refused::new(Code::QuestionChanged, text))
     }
 
     fn decide_about_calls(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
@@ -137,7 +138,7 @@ impl Session {
             None => Ok(()),
             Some(reason) => {
                 let text = format!("{reason}: change the mode first; the question stays");
-                Err(Refused::new("not_in_this_mode", text))
+                Err(Refused::new(Code::NotInThisMode, text))
             }
         }
     }
@@ -147,7 +148,7 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
         let chosen: BTreeSet<usize> = chosen(question, only)?.into_iter().collect();
         if chosen.is_empty() {
-            return Err(Refused::new("unfit_answer", "a plan without calls does nothing: deny it instead"));
+            return Err(Refused::new(Code::UnfitAnswer, "a plan without calls does nothing: deny it instead"));
         }
         let left_out: Vec<usize> = question.open_calls().filter(|index| !chosen.contains(index)).collect();
         let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
@@ -220,7 +221,7 @@ impl Session {
                     "`{}` does not say whether it happened: answer `happened` if it did, or `did-not` to do it now",
                     other.name()
                 );
-                return Err(Refused::new("unfit_answer", text));
+                return Err(Refused::new(Code::UnfitAnswer, text));
             }
         };
         self.settle_doubt(number, by, outcome);
@@ -232,7 +233,7 @@ impl Session {
         let job = self.inbox.get(number).and_then(|question| question.jobs().next());
         let tool = job.and_then(|at| self.scheduler.call(at).tool.as_ref());
         match tool.and_then(|tool| tool.output_breaches(result).into_iter().next()) {
-            Some(breach) => Err(Refused::breach("bad_answer", breach)),
+            Some(breach) => Err(Refused::breach(Code::BadAnswer, breach)),
             None => Ok(()),
         }
     }
@@ -372,7 +373,7 @@ pub(super) fn unfit(question: &Question, decision: &Decision) -> Refused {
     };
     let (about, name) = (question.about.name(), decision.name());
     let text = format!("a question about `{about}` cannot be answered by `{name}`: answer {fit}");
-    Refused::new("unfit_answer", text)
+    Refused::new(Code::UnfitAnswer, text)
 }
 
 /// The calls that a decision concerns: those it names, or all open ones.
@@ -382,7 +383,7 @@ fn chosen(question: &Question, only: Option<Vec<usize>>) -> Result<Vec<usize>, R
     match chosen.iter().find(|index| open.binary_search(index).is_err()) {
         Some(index) => {
             let text = format!("the question `{}` has no open call with index {index}", question.id);
-            Err(Refused::new("unknown_call", text))
+            Err(Refused::new(Code::UnknownCall, text))
         }
         None => Ok(chosen),
     }

@@ -9,6 +9,7 @@ use super::allowance::Allowance;
 use super::ids::{CallId, JobRef, LocalCall, QuestionId};
 use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{CallReport, Reply, Task, TurnEnd};
+use super::refusals::RefusalCode as Code;
 use super::scheduler::{Status, call_id};
 use super::settings::Planning;
 use super::{Refused, Session};
@@ -180,7 +181,7 @@ impl Session {
             // Nobody would see it, or could revoke it.
             if matches!(decision, Decision::Consent { .. }) && self.delegates.get(at).is_some() {
                 let text = "a question of a delegate takes no standing consent; a plain yes approves the call";
-                return Err(Refused::new("consent_in_delegate", text));
+                return Err(Refused::new(Code::ConsentInDelegate, text));
             }
         }
         let was_at_rest = self.turn.is_at_rest();
@@ -196,7 +197,7 @@ impl Session {
                 Ok(())
             }
             (None, None) if is_decision => {
-                Err(Refused::new("unknown_question", format!("there is no question below `{at}` any more")))
+                Err(Refused::new(Code::UnknownQuestion, format!("there is no question below `{at}` any more")))
             }
             (None, None) => Ok(()),
         }

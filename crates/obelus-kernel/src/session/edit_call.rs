@@ -11,8 +11,9 @@ use super::decide::unfit;
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use super::inbox::{About, Change, Question, names_in};
 use super::input::Decision;
+use super::refusals::{InvalidValue, RefusalCode as Code};
 use super::scheduler::Frozen;
-use super::{InvalidValue, Refused, Session};
+use super::{Refused, Session};
 use crate::call::Call;
 use crate::origin::{Origin, Origins};
 use crate::path::value_at;
@@ -36,7 +37,7 @@ pub(super) struct CallEdit {
 impl Session {
     /// A question about a call with other parameters, to show before the edit counts. Nothing changes.
     pub fn edited_question(&self, id: &QuestionId, params: &Map<String, Value>) -> Result<Question, Refused> {
-        let unknown = || Refused::new("unknown_question", format!("there is no question `{id}`"));
+        let unknown = || Refused::new(Code::UnknownQuestion, format!("there is no question `{id}`"));
         let (owner, number) = self.owner(id).ok_or_else(unknown)?;
         let decision = Decision::Edit { params: params.clone() };
         owner.decidable(&Routed::own(number), &decision)?;
@@ -78,13 +79,13 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return Ok(None) };
         let open: Vec<usize> = question.open_calls().collect();
         let [index] = open[..] else {
-            return Err(Refused::new("several_calls", "a question about several calls cannot be edited as one"));
+            return Err(Refused::new(Code::SeveralCalls, "a question about several calls cannot be edited as one"));
         };
         let Some(&at) = question.calls[index].jobs.first() else { return Ok(None) };
         let call = self.scheduler.call(at);
         let (Some(tool), Some(frozen)) = (&call.tool, self.scheduler.frozen(at)) else { return Ok(None) };
         let respelled = self.memory.context.respelled(params, tool);
-        let respelled = respelled.map_err(|fault| Refused::new("bad_edit", fault.text))?;
+        let respelled = respelled.map_err(|fault| Refused::new(Code::BadEdit, fault.text))?;
         let mut edited = frozen.params(call);
         let mut whole = (*frozen.call).clone();
         for (name, value) in respelled.as_ref().unwrap_or(params) {
@@ -93,7 +94,7 @@ impl Session {
             put(&mut edited, name, value);
         }
         if let Some(breach) = tool.breaches(&edited).into_iter().next() {
-            return Err(Refused::breach("bad_edit", breach));
+            return Err(Refused::breach(Code::BadEdit, breach));
         }
         let reasons = self.reasons_of_edit((call, tool), &edited, self.happened_before(call, &whole).as_ref())?;
         let frozen = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)) };
@@ -109,7 +110,7 @@ impl Session {
         change: (&str, &Value),
     ) -> Result<Option<Value>, Refused> {
         let changed = changed_param(tool, params, change, self.settings.language.as_deref());
-        changed.map_err(|name| Refused::misfit("bad_edit", name.text(), InvalidValue::UnknownParam(name)))
+        changed.map_err(|name| Refused::misfit(Code::BadEdit, name.text(), InvalidValue::UnknownParam(name)))
     }
 
     /// Judges an edited call: why it would need a person, unless it is refused.
@@ -127,7 +128,7 @@ impl Session {
         });
         if verdict.ruling() == Ruling::Refuse {
             let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));
-            return Err(Refused::misfit("bad_edit", reason.to_string(), InvalidValue::Policy(reason)));
+            return Err(Refused::misfit(Code::BadEdit, reason.to_string(), InvalidValue::Policy(reason)));
         }
         Ok(verdict.into_reasons())
     }

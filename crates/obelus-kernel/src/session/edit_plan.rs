@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::ids::QuestionNumber;
 use super::inbox::{Question, QuestionStatus};
+use super::refusals::RefusalCode as Code;
 use super::{Refused, Session};
 use crate::call::Call;
 use crate::message::{Message, Plan, PlanMode, depth};
@@ -91,5 +92,5 @@ impl Session {
 }
 
 fn bad_edit(text: impl Into<String>) -> Refused {
-    Refused::new("bad_edit", text)
+    Refused::new(Code::BadEdit, text)
 }

@@ -7,6 +7,7 @@ use super::inbox::{About, Question, SessionReason};
 use super::input::{CallError, Input};
 use super::output::{Reply, Task, TurnEnd};
 use super::pending_words::PendingMessage;
+use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
 use super::turn::Phase;
@@ -90,7 +91,7 @@ impl Session {
     pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
         self.turn.must_be_at_rest()?;
         let Some(plan) = self.memory.given_plan().cloned() else {
-            return Err(Refused::new("no_plan", "the request has no plan to run"));
+            return Err(Refused::new(Code::NoPlan, "the request has no plan to run"));
         };
         self.begin_without_model();
         self.projection.plan.clear();

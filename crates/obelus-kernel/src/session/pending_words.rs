@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::Refused;
 use super::ids::QuestionId;
+use super::refusals::RefusalCode as Code;
 use obelus_notebook::picture::Picture;
 
 /// A message of the user.
@@ -33,11 +34,11 @@ impl PendingMessages {
     /// Adds a picture to the user's next message.
     pub(super) fn attach(&mut self, picture: Picture) -> Result<(), Refused> {
         if !picture.is_plainly_named() {
-            return Err(Refused::new("bad_picture", "the name of a picture is that of a file, and nothing else"));
+            return Err(Refused::new(Code::BadPicture, "the name of a picture is that of a file, and nothing else"));
         }
         if self.attached.len() >= Picture::MOST_AT_ONCE {
             let text = format!("at most {} pictures go with one message", Picture::MOST_AT_ONCE);
-            return Err(Refused::new("too_many_pictures", text));
+            return Err(Refused::new(Code::TooManyPictures, text));
         }
         if !self.attached.contains(&picture) {
             self.attached.push(picture);

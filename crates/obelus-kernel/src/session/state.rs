@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::ids::{QuestionId, Routed};
 use super::inbox::{Question, headline};
+use super::refusals::RefusalCode as Code;
 use super::{Refused, Session};
 use crate::expr::Expr;
 use crate::fault::Fault;
@@ -109,7 +110,7 @@ impl Session {
         let origins = Origins::of(Origin::Tool { name: "event".into(), trusted: false });
         let (path, told) = (Arc::new(Path::root(EVENTS)), event.clone());
         let written = self.memory.write(call, path, None, Method::Push, event, origins.clone());
-        written.map_err(|fault| Refused::new("bad_event", fault.to_string()))?;
+        written.map_err(|fault| Refused::new(Code::BadEvent, fault.to_string()))?;
         self.transcribe_event(&told, &origins);
         self.projection.note_event(id);
         Ok(())

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Refused;
 use super::input::{CallError, Limit};
 use super::output::TurnEnd;
+use super::refusals::RefusalCode as Code;
 use super::settings::Settings;
 use super::spent::Spent;
 use crate::origin::Origins;
@@ -175,7 +176,7 @@ impl Turn {
 
     /// A turn can begin only when the previous one rests.
     pub(super) fn must_be_at_rest(&self) -> Result<(), Refused> {
-        if self.is_at_rest() { Ok(()) } else { Err(Refused::new("at_work", "the session is at work already")) }
+        if self.is_at_rest() { Ok(()) } else { Err(Refused::new(Code::AtWork, "the session is at work already")) }
     }
 
     /// Whether a model is asked for calls and output.

@@ -78,7 +78,7 @@ fn a_stopping_turn_takes_no_approval_for_its_delegates() {
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
     harness.stop();
     let refused = harness.decide("0.0/q1", Decision::Approve { only: None }).unwrap_err();
-    assert_eq!((refused.code, harness.handed_out("drop").len()), ("ending", 0));
+    assert_eq!((refused.code.name(), harness.handed_out("drop").len()), ("ending", 0));
 }
 
 /// POL-9: the policy holds for repetitions too.
@@ -173,7 +173,7 @@ fn changed_and_removed_tools_hold_for_running_delegates() {
             take_tools(&mut harness, tools.clone(), removed);
             let refused = harness.decide(&question_at(depth), Decision::Approve { only: None }).unwrap_err();
             let code = if depth == 0 { "already_decided" } else { "unknown_question" };
-            assert_eq!((refused.code, harness.rested()), (code, TurnEnd::Output), "depth {depth}");
+            assert_eq!((refused.code.name(), harness.rested()), (code, TurnEnd::Output), "depth {depth}");
         }
         let mut harness = at_depth(depth);
         take_tools(&mut harness, json!({"read": {"x-effect": "delete", "properties": {"q": {}}}}), &[]);

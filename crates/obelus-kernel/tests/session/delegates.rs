@@ -33,7 +33,7 @@ fn a_delegates_question_is_shown_and_answered_at_the_top() {
     harness.returns("drop", json!(true));
     assert_eq!((harness.rested(), harness.read("†state.a")), (TurnEnd::Output, json!("dropped")));
     let late = harness.decide("0.0/q1", Decision::Deny { reason: String::new() }).unwrap_err();
-    assert_eq!(late.code, "unknown_question");
+    assert_eq!(late.code.name(), "unknown_question");
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_late_result_resolves_the_doubt() {
         (harness.rested(), harness.read("†state.c"), harness.waiting().len()),
         (TurnEnd::Output, json!("late"), 0)
     );
-    assert_eq!(harness.decide("q1", Decision::DidNot).unwrap_err().code, "already_decided");
+    assert_eq!(harness.decide("q1", Decision::DidNot).unwrap_err().code.name(), "already_decided");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn an_answer_to_a_doubt_must_match_the_result_schema() {
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
     harness.ends("count", Outcome::Lost { message: "the line went dead".into() });
     let refused = harness.decide("q1", Decision::Happened { result: json!("many") }).unwrap_err();
-    assert_eq!(refused.code, "bad_answer");
+    assert_eq!(refused.code.name(), "bad_answer");
     assert!(refused.text.contains("integer"), "{}", refused.text);
     harness.decide("q1", Decision::Happened { result: json!(7) }).unwrap();
     assert_eq!(harness.read("†state.n"), json!(7));
@@ -164,7 +164,7 @@ fn an_edit_can_set_only_parameters() {
     harness.start();
     harness.solve(json!([{"_tool": "drop", "id": 1, "comment": "why"}]), json!("over"));
     for remark in ["comment", "confirmed", "http_method"] {
-        assert_eq!(harness.edit("q1", json!({remark: "x"})).unwrap_err().code, "bad_edit", "{remark}");
+        assert_eq!(harness.edit("q1", json!({remark: "x"})).unwrap_err().code.name(), "bad_edit", "{remark}");
     }
     harness.edit("q1", json!({"id": 2, "any": 3})).unwrap();
     assert_eq!(harness.handed_out("drop"), [json!({"_tool": "drop", "id": 2, "comment": "why", "any": 3})]);

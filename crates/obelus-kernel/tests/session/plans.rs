@@ -2,6 +2,7 @@
 
 use obelus_kernel::PlanMode;
 use obelus_kernel::policy::{Gate, Policy, simulate};
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Decision, Input, Mode, QuestionStatus, TranscriptEvent, TurnEnd};
 use serde_json::{Value, json};
 
@@ -53,7 +54,7 @@ fn a_denied_plan_goes_back_to_the_model() {
     harness.deny("q1");
     assert_eq!((harness.errors(), harness.requests.len()), (vec!["plan_denied".to_owned()], 1));
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
-    assert_eq!((refused.code, harness.started.len()), ("already_decided", 0));
+    assert_eq!((refused.code.name(), harness.started.len()), ("already_decided", 0));
 }
 
 /// The statuses of the calls, in their order.
@@ -103,7 +104,7 @@ fn an_approval_of_no_call_or_of_an_unknown_one_is_refused_and_the_plan_still_wai
     let mut harness = lazy(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
     for (calls, code) in [(&[][..], "unfit_answer"), (&[0, 1], "unknown_call")] {
-        assert_eq!(harness.decide("q1", only(calls)).unwrap_err().code, code);
+        assert_eq!(harness.decide("q1", only(calls)).unwrap_err().code.name(), code);
     }
     assert_eq!((harness.waiting().len(), harness.started.len()), (1, 0));
 }
@@ -163,7 +164,7 @@ fn a_new_plan_closes_the_question_of_the_former_one() {
     harness.solve(json!([call("make", "a", json!({"q": 2}))]), json!("over"));
     assert_eq!(harness.waiting(), ["q2"]);
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
-    assert_eq!((refused.code, harness.started.len()), ("already_decided", 0));
+    assert_eq!((refused.code.name(), harness.started.len()), ("already_decided", 0));
     assert_eq!(harness.question("q1").reason.as_deref(), Some("another plan has taken its place"));
     harness.approve("q2");
     assert_eq!(harness.handed_out("make")[0]["q"], 2);
@@ -231,7 +232,7 @@ fn a_waiting_plan_can_be_changed_and_is_asked_about_again() {
     );
     assert!(harness.question("q2").description.contains("new"));
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
-    assert_eq!(refused.code, "already_decided", "nobody approves by it what it did not show");
+    assert_eq!(refused.code.name(), "already_decided", "nobody approves by it what it did not show");
     harness.edit("q2", json!({"plan": [call("make", "m", json!({"q": "mine"}))]})).unwrap();
     harness.approve("q3");
     assert_eq!((harness.handed_out("make")[0]["q"].clone(), harness.handed_out("read").len()), (json!("mine"), 0));
@@ -257,7 +258,7 @@ fn a_change_that_makes_a_plan_invalid_is_refused_and_the_plan_still_waits() {
         (json!({"plan": [{"_tool": "fly"}]}), "unknown tool"),
     ] {
         let refused = harness.edit("q1", change.clone()).unwrap_err();
-        assert!(refused.code == "bad_edit" && refused.text.contains(words), "{change}: {}", refused.text);
+        assert!(refused.code == RefusalCode::BadEdit && refused.text.contains(words), "{change}: {}", refused.text);
     }
     assert_eq!((harness.waiting(), harness.started.len()), (vec!["q1".to_owned()], 0));
 }
@@ -270,7 +271,7 @@ fn plan_12_a_plan_of_the_model_never_runs_as_the_users_plan() {
         harness.start();
         harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
         assert_eq!(harness.rested(), TurnEnd::Waiting);
-        let taken = harness.tell(Input::RunPlan).map_err(|refused| refused.code);
+        let taken = harness.tell(Input::RunPlan).map_err(|refused| refused.code.name());
         assert_eq!(taken, if runs.is_empty() { Err("no_plan") } else { Ok(()) });
         let started: Vec<&str> = harness.started.iter().map(|start| start.tool.name.as_str()).collect();
         assert_eq!(started, runs, "what the model proposed still waits for its approval");

@@ -37,7 +37,7 @@ fn a_waiting_call_whose_tool_takes_it_no_longer_expires_and_cannot_be_approved()
     let reason = harness.question("q1").reason.unwrap();
     assert_eq!(reason, "the tool has changed, and this call no longer fits it");
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
-    assert_eq!(refused.code, "already_decided");
+    assert_eq!(refused.code.name(), "already_decided");
     assert!(refused.text.contains(&reason), "{}", refused.text);
     assert!(harness.handed_out("drop").is_empty());
 }

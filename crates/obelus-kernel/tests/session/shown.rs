@@ -1,5 +1,6 @@
 //! ASK-1, ASK-3: an answer is bound to what was shown, and an edit is shown before it takes effect.
 
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Decision, Input, Question, Refused};
 use serde_json::{Map, Value, json};
 
@@ -42,7 +43,7 @@ fn an_answer_to_an_outdated_question_is_refused_and_the_question_stays_open() {
     let now = harness.question("q1").digest();
     assert_ne!(at_first, now, "more is shown: what is there now");
     let refused = answer(&mut harness, YES, &at_first).unwrap_err();
-    assert_eq!(refused.code, "question_changed");
+    assert_eq!(refused.code.name(), "question_changed");
     assert!(refused.text.contains("has changed") && refused.text.contains("look again"), "{refused}");
     assert_eq!((harness.waiting(), harness.handed_out("change").len()), (vec!["q1".to_owned()], 0));
     answer(&mut harness, YES, &now).expect("it was shown so");
@@ -78,7 +79,7 @@ fn an_edit_is_shown_as_it_will_run_before_it_is_approved() {
     assert!(shown.description.contains("fields.SUM = 9"), "{}", shown.description);
     assert_eq!(harness.question("q1").digest(), asked.digest(), "nothing has changed yet");
     let other = Decision::Edit { params: params(json!({"fields": {"SUM": 10}})) };
-    assert_eq!(answer(&mut harness, other, &shown.digest()).unwrap_err().code, "question_changed");
+    assert_eq!(answer(&mut harness, other, &shown.digest()).unwrap_err().code.name(), "question_changed");
     let edit = Decision::Edit { params: params(json!({"fields": {"SUM": 9, "NOTE": "x", "NEW": 1}})) };
     answer(&mut harness, edit, &shown.digest()).expect("just this was shown");
     assert_eq!(harness.handed_out("change")[0]["fields"], json!({"SUM": 9, "NOTE": "x", "NEW": 1}));
@@ -111,7 +112,7 @@ fn an_invalid_edit_is_not_shown() {
     let harness = change_of_a_record();
     for (edit, words) in [(json!({"id": "x"}), "id"), (json!({"idd": 7}), "did you mean `id`? (there are: `id`")] {
         let refused = edited(&harness, edit).unwrap_err();
-        assert!(refused.code == "bad_edit" && refused.text.contains(words), "{refused}");
+        assert!(refused.code == RefusalCode::BadEdit && refused.text.contains(words), "{refused}");
     }
 }
 

@@ -105,7 +105,7 @@ fn a_question_of_a_delegate_takes_no_standing_consent() {
     assert!(harness.session.consent_offers(&id).is_empty());
     assert_eq!(harness.session.never_standing(&id), Some(NeverStanding::Delegate));
     let refused = harness.decide("0.0/q1", Decision::Consent { terms, until: None }).unwrap_err();
-    assert_eq!((refused.code, harness.started.len()), ("consent_in_delegate", 0));
+    assert_eq!((refused.code.name(), harness.started.len()), ("consent_in_delegate", 0));
     harness.approve("0.0/q1");
     assert_eq!(harness.handed_out("change").len(), 1);
 }
@@ -118,7 +118,7 @@ fn a_consent_can_be_revoked_and_expires() {
     let id = harness.asked[0].clone();
     let past = harness.now;
     let refused = harness.decide(&id, Decision::Consent { terms: terms.clone(), until: Some(past) }).unwrap_err();
-    assert_eq!(refused.code, "unfit_consent");
+    assert_eq!(refused.code.name(), "unfit_consent");
     let until = Some(harness.now.plus_seconds(3600));
     harness.decide(&id, Decision::Consent { terms, until }).expect("it is taken");
     harness.returns("change", json!(true));
@@ -128,8 +128,14 @@ fn a_consent_can_be_revoked_and_expires() {
     consent(&mut harness, "tool");
     harness.returns("change", json!(true));
     harness.tell(Input::Revoke { consent: 2, by: "bob".to_owned() }).expect("it is taken back");
-    assert_eq!(harness.tell(Input::Revoke { consent: 2, by: "bob".to_owned() }).unwrap_err().code, "consent_ended");
-    assert_eq!(harness.tell(Input::Revoke { consent: 9, by: "bob".to_owned() }).unwrap_err().code, "unknown_consent");
+    assert_eq!(
+        harness.tell(Input::Revoke { consent: 2, by: "bob".to_owned() }).unwrap_err().code.name(),
+        "consent_ended"
+    );
+    assert_eq!(
+        harness.tell(Input::Revoke { consent: 9, by: "bob".to_owned() }).unwrap_err().code.name(),
+        "unknown_consent"
+    );
     harness.solve(json!([change(json!(3), json!({"sum": 6}))]), json!(null));
     assert_eq!(harness.waiting().len(), 1);
 }
@@ -242,7 +248,7 @@ fn deletions_get_no_standing_consent_and_only_offered_terms_are_accepted() {
     let id = harness.asked[0].clone();
     assert_eq!(harness.session.never_standing(&id.parse().unwrap()), Some(NeverStanding::Effect));
     let terms = ConsentTerms { tool: "drop".to_owned(), fields: vec!["id".to_owned()], scope: ConsentScope::Tool };
-    assert_eq!(harness.decide(&id, Decision::Consent { terms, until: None }).unwrap_err().code, "unfit_consent");
+    assert_eq!(harness.decide(&id, Decision::Consent { terms, until: None }).unwrap_err().code.name(), "unfit_consent");
     assert_eq!(harness.waiting(), [id], "the question stays");
 }
 

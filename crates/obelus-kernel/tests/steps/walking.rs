@@ -43,7 +43,7 @@ fn a_turn_moves_from_node_to_node_and_waits_at_a_question() {
     assert_eq!((question.id.to_string().as_str(), question.description.as_str()), ("q1", "How many?"));
 
     let refused = story.session.handle(Time(0), decided("q1", json!("many"))).unwrap_err();
-    assert_eq!(refused.code, "bad_answer");
+    assert_eq!(refused.code.name(), "bad_answer");
     story.tell(decided("q1", json!(4))).call_ends(Outcome::Value(json!(7)));
     assert_eq!(story.ends(), (TurnEnd::Output, Some("done"), &json!("Table 7 for 4")));
 }

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Input, Refused, Start, Task};
 use obelus_kernel::{Effect, Time};
 
-use super::{Actor, DAMAGED, EventBody, ID_REUSED, MOST_AT_ONCE, RETRY, WriteFailure};
+use super::{Actor, EventBody, MOST_AT_ONCE, RETRY, WriteFailure};
 use crate::restore::{InputEffects, SessionFactory, advance, restore};
 use crate::store::{CheckpointData, InputId, Record, SessionLock, Store, StoreError};
 
@@ -52,13 +53,13 @@ impl Journal {
 
     /// The record of an input with this id that was taken before. A different input is refused.
     pub(super) fn taken(&self, id: &InputId, input: &Input) -> Result<Option<u64>, Refused> {
-        let damaged = |error: StoreError| Refused::new(DAMAGED, error.to_string());
+        let damaged = |error: StoreError| Refused::new(RefusalCode::Damaged, error.to_string());
         let Some(seq) = self.store.taken(&self.id, id).map_err(damaged)? else { return Ok(None) };
         let first = self.store.load(&self.id, seq.saturating_sub(1), Some(seq)).map_err(damaged)?;
         match first.records.first() {
             Some(record) if InputId::compared(&record.input) != InputId::compared(input) => {
                 let text = format!("the id `{id}` was used for another input, with record {seq}: use a new id");
-                Err(Refused::new(ID_REUSED, text))
+                Err(Refused::new(RefusalCode::IdReused, text))
             }
             _ => Ok(Some(seq)),
         }
@@ -192,7 +193,7 @@ impl Actor {
         }
         if let Some(why) = self.session.context().unreadable() {
             let text = format!("what came before cannot be read: {why}");
-            return self.take_back(all, own, Refused::new(DAMAGED, text));
+            return self.take_back(all, own, Refused::new(RefusalCode::Damaged, text));
         }
         if all.is_empty() {
             return refusal;

@@ -200,7 +200,7 @@ impl Actor {
     }
 
     pub(super) fn publish_failure(&mut self, refused: &Refused) {
-        self.publish_transient(EventBody::Failed { code: refused.code, text: refused.text.clone() });
+        self.publish_transient(EventBody::Failed { code: refused.code.name(), text: refused.text.clone() });
     }
 
     /// Publishes an event without a number of its own.

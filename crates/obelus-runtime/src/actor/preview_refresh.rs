@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Change, Decision, Input, Outcome, QuestionId, Refused, Session, Start};
 use obelus_kernel::visible;
 
@@ -74,7 +75,7 @@ impl SessionHandle {
             fields.extend(changed);
         }
         let text = format!("the record has changed since it was shown ({}); look again", fields.join(", "));
-        Err(Refused::new("question_changed", text))
+        Err(Refused::new(RefusalCode::QuestionChanged, text))
     }
 
     /// Adds the reads whose values differ from those shown, each as an input, with the names of the fields.

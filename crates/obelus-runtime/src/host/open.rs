@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use obelus_kernel::Time;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Input, Refused, Session, Start, Task};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
@@ -13,7 +14,7 @@ use super::{HostError, HostShared, Reopened, RulesChange, Slot, rules};
 use crate::actor::{Actor, ActorStart, End, Journal};
 use crate::connector::Connections;
 use crate::effect::needs_person;
-use crate::follower::{Follower, NOT_SUPPORTED};
+use crate::follower::Follower;
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
 use crate::restore::{Replica, Restored, SessionFactory, TurnStates, advance, restore, view_at, view_interrupted};
@@ -129,7 +130,7 @@ impl HostShared {
         match browser.or_else(shown) {
             None => Ok(()),
             Some(name) => Err(Refused::new(
-                NOT_SUPPORTED,
+                RefusalCode::NotSupported,
                 format!(
                     "`{name}` brings something to look at (`x-keep: digest`), as a browser does: such an agent works in \
                      one process. Run it with the embedded engine"

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use obelus_kernel::session::Refused;
+use obelus_kernel::session::refusals::RefusalCode;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -146,7 +147,7 @@ impl Slot {
             };
             let host = self.host.upgrade().filter(|_| self.is_stored).ok_or_else(ended_refusal)?;
             let restored = host.ensure(self, None).await;
-            restored.map_err(|error| Refused::new("unreadable", error.to_string()))?;
+            restored.map_err(|error| Refused::new(RefusalCode::Unreadable, error.to_string()))?;
         }
         Err(ended_refusal())
     }

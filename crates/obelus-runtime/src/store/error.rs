@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_words::{Language, fill};
 use rusqlite::{ErrorCode, ffi};
 
@@ -229,10 +230,10 @@ pub enum AppendError {
 
 impl AppendError {
     /// The stable refusal code.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> RefusalCode {
         match self {
-            AppendError::NotDurable(_) => "not_durable",
-            AppendError::OutcomeUnknown(_) => "outcome_unknown",
+            AppendError::NotDurable(_) => RefusalCode::NotDurable,
+            AppendError::OutcomeUnknown(_) => RefusalCode::OutcomeUnknown,
         }
     }
 }

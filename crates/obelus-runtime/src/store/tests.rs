@@ -91,7 +91,7 @@ fn what_cannot_be_is_refused() {
         assert!(matches!(store.create("../x", Time(0), &json!({}), Vec::new()), Err(StoreError::BadName(_))));
         assert!(matches!(store.load("t", 0, None), Err(StoreError::Unknown(_))));
         let unknown = wait(store.append("t", 0, ticks(0..1))).unwrap_err();
-        assert_eq!((unknown.code(), unknown.to_string().as_str()), ("not_durable", "there is no session `t`"));
+        assert_eq!((unknown.code().name(), unknown.to_string().as_str()), ("not_durable", "there is no session `t`"));
         assert!(matches!("".parse::<InputId>(), Err(StoreError::BadInputId(0))));
         assert!(matches!("x".repeat(201).parse::<InputId>(), Err(StoreError::BadInputId(201))));
     });

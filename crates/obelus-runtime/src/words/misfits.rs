@@ -1,6 +1,6 @@
 //! Why a person's value or name does not fit, by the violated keyword of the schema.
 
-use obelus_kernel::session::InvalidValue;
+use obelus_kernel::session::refusals::InvalidValue;
 use obelus_kernel::visible;
 use obelus_notebook::edited::UnknownName;
 use obelus_notebook::wording::plain_text;

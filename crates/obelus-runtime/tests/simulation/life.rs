@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{About, Decision, Input, Mode, Question, Refused, Reply, Settings, TurnEnd};
 use obelus_kernel::{Context, Message, Time};
 use obelus_runtime::{Connections, Host, SessionHandle, SessionSpec};
@@ -161,7 +162,7 @@ async fn said_until_taken(handle: &SessionHandle, input: Input) {
             Ok(()) => return,
             Err(refused) if is_of_disk(&refused) => {}
             // An earlier attempt was accepted, though it returned an error.
-            Err(refused) => return assert_eq!(refused.code, "already_decided", "{}", refused.text),
+            Err(refused) => return assert_eq!(refused.code, RefusalCode::AlreadyDecided, "{}", refused.text),
         }
     }
     panic!("nothing is taken any more");
@@ -178,5 +179,5 @@ async fn rested(handle: &SessionHandle) -> Option<Reply> {
 }
 
 fn is_of_disk(refused: &Refused) -> bool {
-    ["not_durable", "outcome_unknown"].contains(&refused.code)
+    matches!(refused.code, RefusalCode::NotDurable | RefusalCode::OutcomeUnknown)
 }

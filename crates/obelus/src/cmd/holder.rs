@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Input, InvalidValue, QuestionId, Refused, Reply, Session};
-use obelus_runtime::people::{refusal_by_code, why_it_ended};
+use obelus_kernel::session::refusals::RefusalCode;
+use obelus_kernel::session::{Input, QuestionId, Refused, Reply, Session};
+use obelus_runtime::people::{refused_in_words, why_it_ended};
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use serde::Deserialize as _;
@@ -117,7 +118,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     let GuestRequest { id, named, input, input_id } = match asked(&line) {
         Ok(asked) => asked,
         Err(text) => {
-            let refused = Refused::new("unreadable", text);
+            let refused = Refused::new(RefusalCode::Unreadable, text);
             return Ok(write.write_all(answer(&Err(refused)).as_bytes()).await?);
         }
     };
@@ -206,7 +207,7 @@ async fn opened(host: &Host, id: &str) -> Result<SessionHandle, Refused> {
         Some(handle) => handle,
         None => {
             let opened = host.open(id).await;
-            let handle = opened.map_err(|error| Refused::new("unreadable", format!("{error:#}")))?;
+            let handle = opened.map_err(|error| Refused::new(RefusalCode::Unreadable, format!("{error:#}")))?;
             report_reopened(&handle).await?;
             handle
         }
@@ -218,7 +219,7 @@ async fn opened(host: &Host, id: &str) -> Result<SessionHandle, Refused> {
 fn answer(taken: &Result<(), Refused>) -> String {
     let answer = match taken {
         Ok(()) => json!({"taken": true, "holder": std::process::id()}),
-        Err(refused) => json!({"refused": {"code": refused.code, "text": refused.text, "misfit": refused.misfit}}),
+        Err(refused) => json!({"refused": refused}),
     };
     format!("{answer}\n")
 }
@@ -280,12 +281,10 @@ pub(crate) fn send_to_holder(
         tries += 1;
     };
     let answer: Value = serde_json::from_str(&line).context(phrases.holder.ended)?;
-    match answer["refused"]["text"].as_str() {
-        Some(text) => {
-            let code = answer["refused"]["code"].as_str().unwrap_or_default();
-            let misfit = InvalidValue::deserialize(&answer["refused"]["misfit"]).ok();
-            let words = refusal_by_code(code, text, misfit.as_ref(), None, phrases.language);
-            Err(Declined { code: code.to_owned(), words, language: phrases.language }.into())
+    match Refused::deserialize(&answer["refused"]).ok() {
+        Some(refused) => {
+            let words = refused_in_words(&refused, None, phrases.language);
+            Err(Declined { code: refused.code.to_string(), words, language: phrases.language }.into())
         }
         None => {
             let holder = answer["holder"].as_u64().unwrap_or_default().to_string();

@@ -250,7 +250,7 @@ fn show_edit(args: &AnswerArgs, params: &serde_json::Map<String, Value>) -> Resu
     let pages = Some(PageNotes::folder(store.folder(), name));
     let view = QuestionView::edited(&session, &number, params, pages, language).map_err(|refused| {
         let words = refused_in_words(&refused, Some(About::Call), language);
-        Declined { code: refused.code.to_owned(), words, language }
+        Declined { code: refused.code.to_string(), words, language }
     })?;
     if !args.json {
         let lines = question_lines(&view.clone().under(&args.id), false);

@@ -10,6 +10,7 @@ use crate::session::Refused;
 use crate::session::ids::{CallId, JobRef};
 use crate::session::input::Decision;
 use crate::session::output::ElicitationAnswer;
+use crate::session::refusals::RefusalCode as Code;
 use obelus_notebook::requested::{fields_of, fitted};
 
 /// The call that asks, and its key of the question.
@@ -37,13 +38,13 @@ pub(in crate::session) fn check_answer(decision: Decision, schema: &Value) -> Re
         Decision::Approve { only: None } if fields_of(schema).is_none_or(Map::is_empty) => Value::Object(Map::new()),
         _ => {
             let text = "a call asks for a value: answer with a value, or deny it";
-            return Err(Refused::new("unfit_answer", text));
+            return Err(Refused::new(Code::UnfitAnswer, text));
         }
     };
     if let Ok(validator) = crate::schema::compile(schema)
         && let Some(breach) = crate::schema::breaches(&validator, &value).into_iter().next()
     {
-        return Err(Refused::breach("bad_answer", breach));
+        return Err(Refused::breach(Code::BadAnswer, breach));
     }
     Ok(ElicitationAnswer::Value(value))
 }

@@ -6,6 +6,7 @@ use crate::origin::{Origin, Origins};
 use crate::session::ids::QuestionNumber;
 use crate::session::inbox::{About, Question, QuestionStatus, SessionReason};
 use crate::session::output::ElicitationAnswer;
+use crate::session::refusals::RefusalCode as Code;
 use crate::session::sent_by::SentBy;
 use crate::session::settings::ModelMayConfirm;
 use crate::session::{Refused, Session};
@@ -65,10 +66,10 @@ impl Session {
         let Some(run) = &mut self.graph else { return Ok(()) };
         let Some(StepNode::Ask { ask, output_path, .. }) = run.current().cloned() else { return Ok(()) };
         if let Some(breach) = run.breach(ask.schema.as_ref(), &value) {
-            return Err(Refused::breach("bad_answer", breach));
+            return Err(Refused::breach(Code::BadAnswer, breach));
         }
         self.write_for_node(output_path.as_deref(), value, &Origins::of(Origin::User))
-            .map_err(|fault| Refused::new("bad_answer", fault.words()))
+            .map_err(|fault| Refused::new(Code::BadAnswer, fault.words()))
     }
 
     /// Withdraws the questions of a node that the turn leaves, because a graph is at one node at a time. Questions

@@ -7,11 +7,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::ConsentTerms;
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, StepLine, Titles, refused_in_words, terms_in_words};
-use obelus_runtime::sessions::{InboxId, NOT_DURABLE};
+use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -254,7 +255,11 @@ impl Talk {
             Some(Err(refused)) => {
                 self.screen.lock().end(None);
                 let words = refused_in_words(&refused, about, self.phrases.language);
-                if refused.code == NOT_DURABLE { bail!("{words}") } else { Ok(ChatWorkResult::Refused(words)) }
+                if refused.code == RefusalCode::NotDurable {
+                    bail!("{words}")
+                } else {
+                    Ok(ChatWorkResult::Refused(words))
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 
 use anyhow::{Result, bail};
+use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Reply, Session, TurnEnd};
 use obelus_runtime::people::{QuestionView, refused_in_words};
 use obelus_runtime::sessions::InboxId;
@@ -324,10 +325,10 @@ impl Watch {
         };
         let language = self.narrator.phrases.language;
         let words = refused_in_words(&refused, about, language);
-        if refused.code == "question_changed" && !self.shown.as_json {
+        if refused.code == RefusalCode::QuestionChanged && !self.shown.as_json {
             self.show_changed().await?;
         }
-        Err(Declined { code: refused.code.to_owned(), words, language }.into())
+        Err(Declined { code: refused.code.to_string(), words, language }.into())
     }
 
     /// Shows the question that the command answers, as it is now.
