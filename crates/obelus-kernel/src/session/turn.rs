@@ -16,9 +16,10 @@ use crate::time::Time;
 use obelus_notebook::picture::Picture;
 
 /// The phase of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// Not begun.
+    #[default]
     New,
     /// The model has been asked; the request's number.
     Asking(u64),
@@ -29,7 +30,7 @@ pub(super) enum Phase {
 }
 
 /// The latest turn.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Turn {
     phase: Phase,
     /// Whether a model is asked for calls and output.
@@ -99,33 +100,7 @@ const SAME_FAILURES: u32 = 3;
 
 impl Turn {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self {
-            phase: Phase::New,
-            asks_model: true,
-            asks_when_decided: false,
-            requests: 0,
-            calls: 0,
-            calls_below: 0,
-            tokens: 0,
-            spent: Spent::default(),
-            repairs_left: settings.repairs,
-            out_of_format: None,
-            is_faulty: false,
-            output: Value::Null,
-            came_with_calls: false,
-            has_progress: false,
-            decided: Vec::new(),
-            began: (0, 0),
-            agent_messages: Vec::new(),
-            asked_for: None,
-            planned: None,
-            pictures: Vec::new(),
-            named_end: None,
-            failures: BTreeMap::new(),
-            reason: None,
-            stop: None,
-            over: None,
-        }
+        Self { asks_model: true, repairs_left: settings.repairs, ..Self::default() }
     }
 
     /// Begins a turn in place of the former one, which rests or is given up. `began` is the number of its first step,
@@ -154,13 +129,9 @@ impl Turn {
 
     /// Changes the phase within a turn.
     pub(super) fn enter(&mut self, phase: Phase) {
-        let is_legal = match (self.phase, phase) {
-            (_, Phase::New) => false,
-            // A request is answered or given up before anything else happens.
-            (Phase::Asking(_), Phase::Asking(_)) => false,
-            _ => true,
-        };
-        debug_assert!(is_legal, "from {:?} to {phase:?}", self.phase);
+        // A request is answered or given up before another one.
+        let asks_twice = matches!((self.phase, phase), (Phase::Asking(_), Phase::Asking(_)));
+        debug_assert!(phase != Phase::New && !asks_twice, "from {:?} to {phase:?}", self.phase);
         self.phase = phase;
     }
 

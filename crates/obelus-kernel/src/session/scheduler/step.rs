@@ -20,9 +20,10 @@ use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
 /// The status of a job. The last five are final.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Status {
     /// A needed value is missing.
+    #[default]
     Blocked,
     /// It may run as soon as there is room.
     Ready,
@@ -93,6 +94,7 @@ pub(crate) struct ActiveStep {
 }
 
 /// One call for one instance, or for global data.
+#[derive(Default)]
 pub(crate) struct Job {
     pub(crate) call: usize,
     pub(crate) instance: Option<String>,
@@ -447,27 +449,7 @@ impl Job {
     }
 
     pub(super) fn new(call: usize, instance: Option<String>) -> Self {
-        Self {
-            call,
-            instance,
-            status: Status::Blocked,
-            open_feeders: 0,
-            frozen: None,
-            is_model_call: false,
-            scope: Vec::new(),
-            awaits_user: false,
-            elicitations: 0,
-            attempt: 0,
-            started: Time::default(),
-            error: None,
-            origins: Origins::default(),
-            added: None,
-            written: None,
-            is_result_unknown: false,
-            is_approved: false,
-            ready_in: 0,
-            is_doubt_noted: false,
-        }
+        Self { call, instance, ..Self::default() }
     }
 }
 
