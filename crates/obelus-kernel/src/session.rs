@@ -14,7 +14,7 @@
 //! | `inbox` | questions, decisions, elicitations, preview reads |
 //! | `transcript` | what the model has been shown, and what the next request adds |
 //! | `turn` | phase, limits and result of the latest turn |
-//! | `pending_words` | messages and pictures that no turn has taken yet |
+//! | `pending_messages` | messages and pictures that no turn has taken yet |
 //! | `graph_run` | the position of a turn in a graph of steps |
 //! | `state_projection` | keys of confirmations, plans and events for the state |
 //! | `delegate` | sessions that carry out calls |
@@ -73,7 +73,7 @@ mod memory;
 mod naming;
 mod nodes;
 mod output;
-mod pending_words;
+mod pending_messages;
 pub mod plan_graph;
 mod preview_reads;
 mod prompt;
@@ -154,7 +154,7 @@ use inbox::Inbox;
 use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
-use pending_words::PendingMessages;
+use pending_messages::PendingMessages;
 use report_error::ReportError;
 use scheduler::Scheduler;
 use state_projection::StateProjection;

@@ -260,7 +260,7 @@ const PARTS: [&str; 12] = [
     "graph_run",
     "inbox",
     "memory",
-    "pending_words",
+    "pending_messages",
     "scheduler",
     "spent",
     "state_projection",

@@ -209,7 +209,10 @@ impl Grounding<'_> {
                 return None;
             }
         }
-        if found.is_empty() && !self.collect_evidence(callee, "", params, &texts, &mut found) {
+        if found.is_empty()
+            && !(self.has_known_keys(&declared, params)
+                && self.collect_evidence(callee, "", params, &texts, &mut found))
+        {
             return None;
         }
         (!found.is_empty() && self.knows_addresses(callee, "", params)).then_some(found)

@@ -5,7 +5,6 @@ mod before;
 mod definition;
 mod name_source;
 mod prescribed;
-mod rows;
 mod side_write;
 mod trust;
 mod upfront;

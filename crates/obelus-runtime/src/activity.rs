@@ -41,27 +41,12 @@ impl Work {
         Self { call, tool, scope, key, attempt, elicitor, slot }
     }
 
-    /// Returns a function for what must happen to an outcome before it is journaled: observations move into the slot,
-    /// and rows that cannot be told apart are an error.
+    /// Returns a function for what must happen to an outcome before it is journaled: observations move into the slot.
     pub(crate) fn before_journal(&self) -> impl Fn(Outcome) -> Outcome + Send + use<> {
         let (tool, slot) = (Arc::clone(&self.tool), Arc::clone(&self.slot));
         move |outcome| {
-            if tool.keeps_digest { slot.extract_observation(&tool, outcome) } else { told_apart(&tool, outcome) }
+            if tool.keeps_digest { slot.extract_observation(&tool, outcome) } else { outcome }
         }
-    }
-}
-
-/// The outcome of a call, or an error if two of its rows would become the same instance: one of them would be lost.
-fn told_apart(tool: &Tool, outcome: Outcome) -> Outcome {
-    match &outcome {
-        Outcome::Value(rows) => match (&tool.instances, tool.name_of_two_rows(rows)) {
-            (Some(field), Some(name)) => {
-                let text = format!("two rows have the same `{field}`, {name}, and cannot be told apart");
-                Outcome::Error(CallError::new("bad_row", text).after_success())
-            }
-            _ => outcome,
-        },
-        _ => outcome,
     }
 }
 

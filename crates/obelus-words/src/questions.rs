@@ -137,8 +137,8 @@ phrases! {
             "такой же вызов уже начинали, и какое-то время его исход был неизвестен; «да» сделает это ещё раз",
             "the same call was started before, and its outcome was unknown for a time; a yes makes it once more";
         denied_before:
-            "такой же вызов уже был отклонён или исключён из плана",
-            "the same call was denied before, or left out of a plan";
+            "такой же вызов раньше не одобрили или исключили из плана",
+            "the same call was not approved before, or left out of a plan";
         interrupted:
             "работа прервалась, и неизвестно, было ли это сделано",
             "the work was interrupted, and it is not known whether this happened";

@@ -145,7 +145,7 @@ pub struct Proposal<'a> {
     /// Finds values in the user's messages, if available (POL-7).
     pub grounding: Option<&'a Grounding<'a>>,
     /// Why a person must be asked because of the session's past, whatever the rules say: the same effect happened
-    /// without a result, or was denied with a plan (DUR-4, ASK-3).
+    /// without a result, or was not approved (DUR-4, ASK-3).
     pub earlier: Option<&'a Reason>,
 }
 

@@ -108,7 +108,7 @@ impl fmt::Display for Reason {
             Reason::WasInDoubt => f.write_str(
                 "the same call was started before, and its outcome was unknown for a time; a yes makes it once more",
             ),
-            Reason::DeniedBefore => f.write_str("the same call was denied before, or left out of a plan"),
+            Reason::DeniedBefore => f.write_str("the same call was not approved before, or left out of a plan"),
             Reason::Started(time) => write!(f, "it was started at {time}, and may still be at work"),
             Reason::Listed(Ruling::Allow) => f.write_str("the policy allows it"),
             Reason::Listed(Ruling::Confirm) => f.write_str("the policy asks for it"),

@@ -25,6 +25,7 @@ use crate::schema;
 use crate::time::Time;
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::blocks::Step;
+use obelus_notebook::edited::difference;
 use obelus_notebook::plan::StepOptions;
 
 /// A confirmation in the state.
@@ -339,10 +340,11 @@ fn must_be_what_was_asked(asked: &Value, call: &Value) -> Result<(), String> {
     }
 }
 
-/// The parameters that differ from the call that was asked about.
+/// The edit that makes this call of the one that was asked about.
 fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
     let fields = without_asides(call);
-    fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value)).collect()
+    let changed = fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value));
+    changed.map(|(name, value)| (name.clone(), difference(&asked[&name], &value))).collect()
 }
 
 /// A call without its remarks.

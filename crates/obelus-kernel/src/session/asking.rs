@@ -16,6 +16,7 @@ use super::sent_by::SentBy;
 use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
+use crate::path::Segment;
 use crate::policy::{Reason, pays};
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::describe::{CallPart, describe, marks};
@@ -121,19 +122,20 @@ impl Session {
         self.ask_about_calls(&calls, options, before_reading, reasons, &|_, _| false);
     }
 
-    /// Asks about the calls of a plan. `is_by_person` says which parameters of a call a person has written.
+    /// Asks about the calls of a plan. `is_by_person` says which values of a call a person has written; with an empty
+    /// place, whether the call itself is a person's.
     pub(super) fn ask_about_calls(
         &mut self,
         calls: &[Arc<Value>],
         options: StepOptions,
         before_reading: bool,
         reasons: Vec<Reason>,
-        is_by_person: &dyn Fn(usize, &str) -> bool,
+        is_by_person: &dyn Fn(usize, &[Segment]) -> bool,
     ) {
         let mut asked = Vec::new();
         let mut descriptions = Vec::new();
         for (index, call) in calls.iter().enumerate() {
-            let CallDescription { text, marks } = self.described_plan(call, &|name| is_by_person(index, name));
+            let CallDescription { text, marks } = self.described_plan(call, &|place| is_by_person(index, place));
             descriptions.push(text);
             asked.push(AskedCall { marks, ..AskedCall::new(Arc::clone(call), String::new(), Vec::new()) });
         }
@@ -143,15 +145,15 @@ impl Session {
 
     /// A call of a plan as text. An approval covers its proposal and literals, so those are marked; the values of
     /// references are judged when they are available.
-    fn described_plan(&self, call: &Value, is_by_person: &dyn Fn(&str) -> bool) -> CallDescription {
+    fn described_plan(&self, call: &Value, is_by_person: &dyn Fn(&[Segment]) -> bool) -> CallDescription {
         let tool = call.tool().and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: CallPart<'_>| match part {
             CallPart::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
                 Origins::default()
             }
-            CallPart::Value([first, ..], _) if is_by_person(&first.key()) => Origins::default(),
-            CallPart::Proposal if is_by_person("_tool") => Origins::default(),
+            CallPart::Value(place, _) if is_by_person(place) => Origins::default(),
+            CallPart::Proposal if is_by_person(&[]) => Origins::default(),
             _ => self.transcript.shown().clone(),
         };
         CallDescription { text: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }

@@ -13,7 +13,7 @@ use super::refusals::RefusalCode as Code;
 use super::{Refused, Session};
 use crate::call::Call;
 use crate::message::{Message, Plan, PlanMode, depth};
-use crate::path::MAX_DEPTH;
+use crate::path::{MAX_DEPTH, Segment, value_at};
 use obelus_notebook::edited::put;
 use obelus_notebook::plan;
 
@@ -47,9 +47,12 @@ impl Session {
         let removed: Vec<Arc<Value>> = before.iter().filter(|call| !calls.contains(call)).cloned().collect();
         self.note_unwanted(&removed);
         self.memory.remember(Message::Plan(Plan { calls: calls.clone(), mode: PlanMode::Lazy }));
-        let is_by_person = |index: usize, name: &str| {
-            let unchanged = |call: &Arc<Value>| call.get(name) == calls[index].get(name);
-            let was_there = |call: &Arc<Value>| call.get("_tool") == calls[index].get("_tool") && unchanged(call);
+        let is_by_person = |index: usize, place: &[Segment]| {
+            let call = &calls[index];
+            let was_there = |before: &Arc<Value>| {
+                before["_tool"] == call["_tool"]
+                    && (place.is_empty() || value_at(before, place) == value_at(call, place))
+            };
             !before.iter().any(was_there)
         };
         self.ask_about_calls(&calls, options, before_reading, reasons, &is_by_person);
@@ -83,7 +86,14 @@ impl Session {
         let read = Call::read(&Arc::new(call.clone()), &self.memory.context).0;
         let Some(tool) = &read.tool else { return Ok(()) };
         let known = read.outline();
-        for (name, value) in params {
+        let respelled = |fields: &Map<String, Value>| {
+            let respelled = self.memory.context.respelled(fields, tool);
+            respelled.map_err(|fault| bad_edit(fault.text))
+        };
+        if let Some(fields) = call.as_object().map(respelled).transpose()?.flatten() {
+            *call = Value::Object(fields);
+        }
+        for (name, value) in respelled(params)?.as_ref().unwrap_or(params) {
             let value = self.changed_param(tool, &known, (name, value))?;
             put(call, name, value);
         }

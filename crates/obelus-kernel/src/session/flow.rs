@@ -6,7 +6,7 @@ use super::ids::{QuestionId, RequestNumber, Routed};
 use super::inbox::{About, Question, SessionReason};
 use super::input::{CallError, Input};
 use super::output::{Reply, Task, TurnEnd};
-use super::pending_words::PendingMessage;
+use super::pending_messages::PendingMessage;
 use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;

@@ -32,7 +32,8 @@ impl Session {
         match failure {
             CallFailure::Structural(fault) => CallFailure::NotKept(fault.rule, self.not_kept(at, &fault.words())),
             CallFailure::Rule(rule, text) => CallFailure::NotKept(rule, self.not_kept(at, &text)),
-            other => other,
+            CallFailure::Runtime(error) => CallFailure::Runtime(self.not_kept(at, &error.message)),
+            kept @ CallFailure::NotKept(..) => kept,
         }
     }
 
@@ -57,7 +58,7 @@ impl Session {
         for proposal in calls {
             let call = Call::read(proposal, &self.memory.context).0;
             if call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read) {
-                self.inbox.require_person(self.effect_of(&call, &proposed(&call)), Reason::DeniedBefore);
+                self.inbox.note_unwanted(self.effect_of(&call, &proposed(&call)));
             }
         }
     }
@@ -75,9 +76,9 @@ impl Session {
         }
     }
 
-    /// The result of a call was kept, so the next one is judged like any other.
+    /// The result of a call is known, so the next one is judged like any other.
     pub(super) fn forget_happened(&mut self, at: JobRef) {
-        if !self.inbox.requires_person() || !self.has_effect(at) {
+        if !self.inbox.requires_person() || !self.has_effect(at) || self.scheduler.job(at).is_result_unknown {
             return;
         }
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
@@ -109,8 +110,8 @@ impl Session {
         question.calls.iter().map(done_at).collect()
     }
 
-    /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was not
-    /// approved in a plan. There it had the references of its proposal.
+    /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was
+    /// denied. In a plan it had the references of its proposal.
     pub(super) fn happened_before(&self, call: &Call, frozen: &Value) -> Option<Reason> {
         if !self.inbox.requires_person() {
             return None;

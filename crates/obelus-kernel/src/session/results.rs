@@ -80,6 +80,7 @@ impl Session {
                 Outcome::Error(error) => self.close_without_result(at, Some(error)),
                 Outcome::Lost { message } => self.close_without_result(at, Some(CallError::new("lost", message))),
                 Outcome::Value(_) | Outcome::Messages(_) => {
+                    self.forget_happened(at);
                     self.note_done(at);
                     self.close_without_result(at, None);
                 }

@@ -178,6 +178,20 @@ fn an_approval_with_other_parameters_runs_with_them() {
 }
 
 #[test]
+fn a_field_that_a_person_took_out_of_an_approved_call_is_not_sent() {
+    let mut harness = agent("full");
+    harness.user("Поменяй сумму");
+    let fields = json!({"OPPORTUNITY": 10, "STAGE_ID": "WON"});
+    harness.solve(json!([{"_tool": "crm.deal.update", "id": 7, "fields": fields}]), json!(null));
+    let mut state = harness.session.state();
+    let (_, entry) = state["confirmations"].as_object_mut().expect("an object").iter_mut().next().expect("a question");
+    entry["status"] = "approved".into();
+    entry["action"]["params"]["fields"] = json!({"OPPORTUNITY": 10});
+    take_up(&mut harness, state).expect("it is taken up");
+    assert_eq!(harness.handed_out("crm.deal.update")[0]["fields"], json!({"OPPORTUNITY": 10}));
+}
+
+#[test]
 fn denying_one_of_several_calls_leaves_the_others_waiting() {
     let mut harness = agent("full");
     harness.user("Поменяй суммы");

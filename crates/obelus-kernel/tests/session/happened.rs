@@ -132,6 +132,57 @@ fn an_effect_with_an_unresolved_doubt_asks_before_a_repetition() {
 }
 
 #[test]
+fn a_denied_repetition_of_what_may_have_happened_asks_again_even_in_an_approved_plan() {
+    let plan = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
+    let mut harness = Harness::on(plan, json!({"approval": "person", "follow_up": "until_done"}));
+    harness.user("count");
+    let count = json!([call("count", "n", json!({}))]);
+    harness.solve(count.clone(), json!(null));
+    harness.approve("q1");
+    harness.ends("count", Outcome::Error(CallError::new("http_500", "oops").perhaps_after_effect()));
+    harness.solve(count.clone(), json!(null));
+    harness.deny("q2");
+    harness.user("count after all");
+    harness.solve(count, json!(null));
+    let plan = harness.waiting();
+    harness.approve(&plan[0]);
+    assert_eq!(harness.handed_out("count").len(), 1, "a plan's approval does not repeat it");
+    let asked = harness.waiting();
+    assert_eq!(harness.question(&asked[0]).reasons, [Reason::MayHaveHappened]);
+}
+
+#[test]
+fn a_success_without_a_path_ends_the_questions_about_its_effect() {
+    let mut harness = with_integer_state(json!({}));
+    let count = json!([{"_tool": "count", "q": 1}]);
+    harness.solve(count.clone(), json!(null));
+    harness.ends("count", Outcome::Error(CallError::new("http_500", "oops").perhaps_after_effect()));
+    harness.user("again");
+    harness.solve(count.clone(), json!(null));
+    harness.approve("q1");
+    harness.returns("count", json!(7));
+    harness.user("once more");
+    harness.solve(count, json!(null));
+    assert_eq!((harness.asked.len(), harness.handed_out("count").len()), (1, 3));
+}
+
+#[test]
+fn an_effect_whose_rows_cannot_become_instances_has_happened() {
+    let tool = json!({"x-trust": "trusted", "x-effect": "update", "x-instances": "id", "properties": {"q": {}}});
+    let tools = json!([{"type": "tool", "tool": {"look": tool}}]);
+    let mut harness = Harness::on(tools, json!({}));
+    harness.start();
+    let look = json!([{"_tool": "look", "q": 1, "_outputPath": "†rows"}]);
+    harness.solve(look.clone(), json!(null));
+    harness.returns("look", json!([{"id": 1}, {"id": "1"}]));
+    let error = error_of(&harness, "look");
+    assert_eq!(error["code"], "result_not_kept", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("two rows have the same `id`, 1"), "{error}");
+    harness.solve(look, json!(null));
+    assert_eq!((harness.waiting().len(), harness.handed_out("look").len()), (1, 1));
+}
+
+#[test]
 fn happened_effects_are_known_after_a_restart() {
     let mut harness = with_integer_state(json!({}));
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
@@ -223,4 +274,19 @@ fn done_effects_are_known_after_a_restart() {
     harness.user("again");
     harness.solve(json!([pay()]), json!(null));
     assert_eq!(done_before(&harness, "q2"), [Some(harness.now)]);
+}
+
+#[test]
+fn an_answer_without_a_result_keeps_the_questions_about_an_effect() {
+    for (result, questions) in [(json!(null), 1), (json!(7), 0)] {
+        let mut harness = with_integer_state(json!({}));
+        harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+        harness.returns("count", json!("many"));
+        harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+        harness.approve("q1");
+        harness.ends("count", Outcome::Lost { message: "the line went dead".into() });
+        harness.decide("q2", Decision::Happened { result: result.clone() }).unwrap();
+        harness.solve(json!([call("count", "m", json!({}))]), json!(null));
+        assert_eq!(harness.waiting().len(), questions, "{result}");
+    }
 }

@@ -117,6 +117,31 @@ fn an_invalid_edit_is_not_shown() {
 }
 
 #[test]
+fn an_edit_of_one_field_of_a_planned_call_keeps_the_marks_of_the_others() {
+    let plan = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
+    let page = json!([{"type": "tool", "tool": {"look": {"x-effect": "read", "properties": {}}}}]);
+    let context = [page.as_array().unwrap().clone(), plan.as_array().unwrap().clone()].concat();
+    let mut harness = Harness::on(json!(context), json!({"approval": "person"}));
+    harness.start();
+    harness.solve(json!([call("look", "page", json!({}))]), json!(null));
+    harness.approve("q1");
+    harness.returns("look", json!("words"));
+    harness.solve(json!([call("make", "m", json!({"q": {"to": "eve", "note": "hi"}}))]), json!(null));
+    let places = |question: &str| {
+        let question = harness.question(question);
+        question.calls[0].marks.iter().map(|one| one.place.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(places("q2"), ["", "q.to", "q.note"]);
+    harness.edit("q2", json!({"0": {"Q": {"note": "hello"}}})).unwrap();
+    assert_eq!(harness.question("q3").calls[0].call["q"], json!({"to": "eve", "note": "hello"}));
+    let places = |question: &str| {
+        let question = harness.question(question);
+        question.calls[0].marks.iter().map(|one| one.place.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(places("q3"), ["", "q.to"]);
+}
+
+#[test]
 fn unchanged_values_keep_their_mark_and_edited_ones_have_none() {
     let tools = json!([{"type": "tool", "tool": {
         "read": {"x-effect": "read", "properties": {"q": {}}},

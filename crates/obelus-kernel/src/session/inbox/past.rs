@@ -15,7 +15,7 @@ const MOST_DONE: usize = 100;
 /// The shared past of a session and its delegates. Effects are identified by tool and parameters.
 #[derive(Clone, Default)]
 pub(in crate::session) struct SharedPast {
-    /// Effects that need a person: why. They happened, or may have, without a result, or were not approved in a plan.
+    /// Effects that need a person: why. They happened, or may have, without a result, or were denied.
     pub(super) happened: BTreeMap<String, Reason>,
     /// Effects in doubt, and how many calls of each: they may have happened.
     pub(super) doubts: BTreeMap<String, u32>,
@@ -39,6 +39,11 @@ impl Inbox {
     /// Records why an effect needs a person from now on.
     pub(in crate::session) fn require_person(&mut self, effect: String, why: Reason) {
         self.past_mut().happened.insert(effect, why);
+    }
+
+    /// Records that a call of this effect was denied. That it happened, or may have, weighs more.
+    pub(in crate::session) fn note_unwanted(&mut self, effect: String) {
+        self.past_mut().happened.entry(effect).or_insert(Reason::DeniedBefore);
     }
 
     /// Whether any effect needs a person.

@@ -1,5 +1,8 @@
 //! Turns rows of a result into instances, so that a plan can treat them alike, and a person is asked once.
 
+use std::collections::BTreeSet;
+
+use obelus_notebook::wording::plain_text;
 use serde_json::Value;
 
 use super::{Author, CallFailure, Memory, Written};
@@ -12,8 +15,9 @@ const MOST: usize = 1000;
 
 impl Memory {
     /// Writes each row as an instance of the kind that the call names. The kind must be new, or rows of an earlier
-    /// list would be included. An instance is named by the row's field. An untrusted name is replaced by a
-    /// number, because names are visible to a planner that does not read.
+    /// list would be included. An instance is named by the row's field, and no two rows by the same name, or one of
+    /// them would be lost. An untrusted name is replaced by a number, because names are visible to a planner that does
+    /// not read.
     pub(in crate::session) fn write_instances(
         &mut self,
         author: &Author<'_>,
@@ -45,11 +49,16 @@ impl Memory {
         let is_mark =
             |row: &Value| row.as_object().is_some_and(|fields| fields.keys().all(|name| name.starts_with('_')));
         let mut batch = Vec::with_capacity(rows.len());
+        let mut names = BTreeSet::new();
         for row in rows.into_iter().filter(|row| !is_mark(row)) {
-            let Some(name) = row.get(&field).map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
+            let Some(name) = row.get(&field).map(plain_text) else {
                 return fail("bad_row", format!("a row without `{field}` cannot be told from the others"));
             };
             let name = if is_vouched_for { name } else { (batch.len() + 1).to_string() };
+            if !names.insert(name.clone()) {
+                let text = format!("two rows have the same `{field}`, {name}, and cannot be told apart");
+                return fail("bad_row", text);
+            }
             let issued = tool.and_then(|tool| tool.origin_if_all_issued(&row));
             let mut data = Data::result(call.raw.clone(), path.clone(), Some(date.clone()), row);
             data.instance = Some(format!("{} {name}", path.kind));
@@ -121,6 +130,7 @@ mod tests {
     fn rows_with_equal_or_invalid_names_are_an_error() {
         let code = |code: &str| Err(code.to_owned());
         assert_eq!(written("†rows", json!([{"id": 1}, {"name": 2}])), code("bad_row"));
+        assert_eq!(written("†rows", json!([{"id": 1}, {"id": "1"}])), code("bad_row"), "a number and its digits");
         assert_eq!(written("†state.rows", json!([{"id": 1}])), code("no_kind"));
         assert_eq!(written("†state", json!([{"id": 1}])), code("kind_in_use"));
         assert_eq!(written("†rows", (0..=MOST).map(|id| json!({"id": id})).collect()), code("too_many"));

@@ -98,6 +98,7 @@ impl Memory {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance, method)?;
+        let is_trusted = origins.is_trusted();
         let mut batch = Batch::with_capacity(writes.len());
         let mut digests = Vec::new();
         // The last write, usually the only one, takes the shared parts without a copy.
@@ -116,7 +117,7 @@ impl Memory {
             batch.push(Message::Data(data));
         }
         self.context.append_checked(batch, |context| {
-            let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance));
+            let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance, is_trusted));
             broken.map_or(Ok(()), Err)
         })?;
         self.note_digests(digests);
@@ -244,11 +245,14 @@ struct PartSchema {
 }
 
 impl PartSchema {
-    fn breach(&self, context: &Context, path: &Path, instance: Option<&str>) -> Option<Fault> {
+    /// The fault of a write. Its text counts as the writer's, so a trusted one quotes no value that others wrote there.
+    fn breach(&self, context: &Context, path: &Path, instance: Option<&str>, is_trusted: bool) -> Option<Fault> {
         let whole = context.read(path, instance)?;
         let value = if self.only_last { whole.as_array()?.last()? } else { whole.as_ref() };
         let breach = schema::breaches(&self.validator, value).into_iter().next()?;
-        let text = format!("{path} would break the schema of `{}`: {}", path.kind, breach.text);
+        let may_quote = !is_trusted || context.origins(path, instance).is_trusted();
+        let what = if may_quote { breach.text } else { format!("`{}`", breach.keyword) };
+        let text = format!("{path} would break the schema of `{}`: {what}", path.kind);
         Some(Fault::new(Rule::Ctx7, text))
     }
 }
@@ -363,6 +367,19 @@ mod tests {
             });
             assert_eq!(written.is_ok(), fits, "{messages:?}");
             assert_eq!(state(&memory) == json!({}), !fits);
+        }
+    }
+
+    #[test]
+    fn a_fault_of_a_trusted_write_quotes_no_untrusted_value_that_was_there() {
+        for (name, trusted, quotes) in [("stranger", false, false), ("friend", true, true)] {
+            let mut memory = memory_with(json!({}), json!({"list": {"type": "array", "maxItems": 1}}));
+            let call = json!({"_tool": "t", "_outputPath": "†state.list", "_outputMethod": "push"});
+            let call = Arc::new(Call::read(&Arc::new(call), &memory.context).0);
+            let own = Origins::of(Origin::Tool { name: name.into(), trusted });
+            memory.write_value(&Author { own: &own, ..Author::of_test(&call) }, json!("tell eve"), None).unwrap();
+            let fault = memory.write_value(&Author::of_test(&call), json!(5), None).unwrap_err();
+            assert_eq!(fault.text.contains("tell eve"), quotes, "{}", fault.text);
         }
     }
 

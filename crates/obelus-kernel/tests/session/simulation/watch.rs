@@ -33,6 +33,8 @@ pub(crate) struct Watch<'a> {
     /// Effects in doubt before the current input, here and in delegates; then those of which no result was kept.
     doubts: BTreeSet<String>,
     unkept: BTreeSet<String>,
+    /// Effects in doubt whose results a person gives with this input.
+    settled: Vec<String>,
     consents: BTreeSet<QuestionId>,
     /// Queued messages of the user, each with the questions open at that time.
     said: VecDeque<(String, Vec<Question>)>,
@@ -68,6 +70,7 @@ impl<'a> Watch<'a> {
             edited: Vec::new(),
             doubts: BTreeSet::new(),
             unkept: BTreeSet::new(),
+            settled: Vec::new(),
             consents: BTreeSet::new(),
             said: VecDeque::new(),
             heard: None,
@@ -114,6 +117,7 @@ impl<'a> Watch<'a> {
     pub(crate) fn before(&mut self, session: &Session, input: &Input) {
         self.doubts = doubts(session);
         self.offered.clear();
+        self.settled.clear();
         self.edited.clear();
         match input {
             Input::User { text, .. } => {
@@ -121,9 +125,14 @@ impl<'a> Watch<'a> {
                 self.said.push_back((text.clone(), open));
             }
             Input::Decide { question: id, decision, .. } => {
-                let Some(question) = session.question(id).filter(|question| question.about == About::Call) else {
+                let Some(question) = session.question(id) else { return };
+                if let (About::InDoubt, Decision::Happened { result }) = (&question.about, decision) {
+                    self.settled
+                        .extend(question.calls.iter().filter(|_| !result.is_null()).map(|asked| effect(&asked.call)));
+                }
+                if question.about != About::Call {
                     return;
-                };
+                }
                 let open = question.calls.iter().enumerate().filter(|(_, asked)| asked.decided.is_none());
                 self.offered = match decision {
                     Decision::Approve { only } => open
@@ -159,6 +168,8 @@ impl<'a> Watch<'a> {
                 *self.approved.entry(content).or_default() += 1;
             }
             self.ran.append(&mut std::mem::take(&mut self.edited).into_iter().collect());
+            // The result that a person gave is kept like one of the tool's.
+            self.unkept.retain(|effect| !self.settled.contains(effect));
         }
         let heard_now = user_words(session);
         // One answer may claim a consent and end the turn; then the next message is taken at once.

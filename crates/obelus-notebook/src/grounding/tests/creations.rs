@@ -64,6 +64,15 @@ fn a_creation_without_targets_needs_all_values_grounded() {
 }
 
 #[test]
+fn a_key_that_nobody_declared_or_named_is_not_grounded() {
+    for target in [json!(null), json!(["to"])] {
+        let memory = mail("напиши olga и «Привет»", target.clone());
+        assert!(is_grounded(&memory, &json!({"to": {"olga": "Привет"}})), "{target}");
+        assert!(!is_grounded(&memory, &json!({"to": {"mallory": "olga"}})), "{target}");
+    }
+}
+
+#[test]
 fn a_creation_without_values_is_not_grounded() {
     let memory = mail("напиши на olga@example.test", json!(["to"]));
     for params in [json!({}), json!({"to": "", "body": null}), json!({"to": [], "body": "  "})] {
