@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use obelus_kernel::session::Settings;
 use obelus_runtime::SessionSpec;
+use obelus_runtime::text::plain_text;
 use serde_json::{Map, Value};
 
 use crate::model::ModelSpec;
@@ -73,7 +74,7 @@ pub fn external_uses<'a>(spec: &SessionSpec, later: impl IntoIterator<Item = &'a
     if let Some(chosen) = &spec.model
         && !matches!(ModelSpec::from_value(&chosen.model), Ok(ModelSpec::Playbook(_) | ModelSpec::Replay(_)))
     {
-        let target = ExternalTarget::Other(text_of(&chosen.model));
+        let target = ExternalTarget::Other(plain_text(&chosen.model));
         uses.push(ExternalUse { user: ExternalUser::Model, target, given: Vec::new() });
     }
     let mut addresses: BTreeSet<String> = spec.settings.delegates.iter().cloned().collect();
@@ -104,11 +105,11 @@ fn add_activity(uses: &mut Vec<ExternalUse>, name: &str, binding: &Value, base: 
         }
     } else if let Some(http) = fields.get("http") {
         for request in [http].into_iter().chain(reconcile) {
-            let target = ExternalTarget::Address(text_of(&request["url"]));
+            let target = ExternalTarget::Address(plain_text(&request["url"]));
             uses.push(ExternalUse { user: user(), target, given: given(fields, &["secrets"]) });
         }
     } else if let Some(portal) = fields.get("bitrix24") {
-        let variable = text_of(&portal["webhook"]).trim_start_matches('$').to_owned();
+        let variable = plain_text(&portal["webhook"]).trim_start_matches('$').to_owned();
         uses.push(ExternalUse { user: user(), target: ExternalTarget::Variable(variable), given: Vec::new() });
     } else if !fields.contains_key("jq") && !fields.contains_key("operator") {
         uses.push(other_use(user(), binding));
@@ -120,7 +121,7 @@ fn add_server(uses: &mut Vec<ExternalUse>, name: &str, server: &Value, base: &Pa
     let Value::Object(fields) = server else { return uses.push(other_use(user, server)) };
     let target = match (fields.get("command"), fields.get("url")) {
         (Some(command), _) if !command.is_null() => program(command, fields, base),
-        (_, Some(url)) => ExternalTarget::Address(text_of(url)),
+        (_, Some(url)) => ExternalTarget::Address(plain_text(url)),
         _ => return uses.push(other_use(user, server)),
     };
     uses.push(ExternalUse { user, target, given: given(fields, &["env", "headers", "auth"]) });
@@ -139,10 +140,6 @@ fn given(fields: &Map<String, Value>, names: &[&str]) -> Vec<String> {
 
 fn other_use(user: ExternalUser, value: &Value) -> ExternalUse {
     ExternalUse { user, target: ExternalTarget::Other(value.to_string()), given: Vec::new() }
-}
-
-fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

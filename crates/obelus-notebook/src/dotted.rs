@@ -12,13 +12,18 @@ pub fn values_at<'v>(value: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
     found
 }
 
+/// The path of a part: the path of the whole and the part's name.
+pub fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
 fn collect_at<'v>(value: &'v Value, path: &str, above: &str, found: &mut Vec<(String, &'v Value)>) {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect_at(item, path, above, found)),
         Value::Object(fields) => {
             for (name, inner) in fields.iter().filter(|(name, _)| alike(name, first)) {
-                let place = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+                let place = below(above, name);
                 match rest {
                     Some(rest) => collect_at(inner, rest, &place, found),
                     None => found.push((place, inner)),

@@ -1,6 +1,7 @@
 //! A person's changes to the parameters of a call (ASK-3): objects are merged, other values are replaced, and `null`
 //! removes a field, unless the tool's schema permits null there. `{}` empties an object.
 
+use crate::dotted::below;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -149,12 +150,12 @@ impl ParamEdit<'_> {
         let mut seen = std::collections::BTreeSet::new();
         names.retain(|name| seen.insert(*name) && !name.starts_with('_'));
         let known = names.iter().flat_map(|name| self.named(place, name, present)).take(MOST_NAMES).collect();
-        UnknownName { place: joined(place, name), near: closest(name, &names).map(str::to_owned), known }
+        UnknownName { place: below(place, name), near: closest(name, &names).map(str::to_owned), known }
     }
 
     /// A name with its label. An object of the call is named by its fields, with their whole places.
     fn named(&self, place: &str, name: &str, present: &Value) -> Vec<String> {
-        let at = joined(place, name);
+        let at = below(place, name);
         match present.get(name).and_then(Value::as_object).filter(|fields| !fields.is_empty()) {
             Some(fields) if place.is_empty() => fields
                 .keys()
@@ -170,10 +171,6 @@ impl ParamEdit<'_> {
             None => format!("`{name}`"),
         }
     }
-}
-
-fn joined(place: &str, name: &str) -> String {
-    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
 }
 
 /// A property of an object's schema.

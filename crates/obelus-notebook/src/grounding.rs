@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::context::Context;
-use crate::dotted::values_at;
+use crate::dotted::{below, values_at};
 use crate::mention::addresses::{Address, addresses, plain_url};
 use crate::mention::decimal::Decimal;
 use crate::mention::phones::whole_phone;
@@ -465,10 +465,6 @@ fn each_leaf(path: &str, value: &Value, visit: &mut dyn FnMut(&str, &Value)) {
         Value::Object(fields) => fields.iter().for_each(|(name, inner)| each_leaf(&below(path, name), inner, visit)),
         leaf => visit(path, leaf),
     }
-}
-
-fn below(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 #[cfg(test)]

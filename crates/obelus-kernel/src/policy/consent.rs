@@ -5,9 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use obelus_notebook::canonical::{hex, write_canonical};
 use obelus_notebook::consent_id::ConsentId;
+use obelus_notebook::dotted::below;
 use obelus_notebook::mention::addresses::{Address, addresses};
 use obelus_notebook::mention::text::folded as folded_text;
+use obelus_notebook::wording::plain_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -110,9 +113,8 @@ impl ConsentTerms {
     /// A short code for exactly these terms, so that a person agrees to what was shown.
     pub fn code(&self) -> String {
         let mut text = String::new();
-        crate::canonical::write_canonical(&serde_json::json!(self), &mut text);
-        let digest = Sha256::digest(text);
-        digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+        write_canonical(&serde_json::json!(self), &mut text);
+        hex(&Sha256::digest(text)[..4])
     }
 
     /// Whether they cover a call that needs a person for these reasons.
@@ -192,7 +194,8 @@ impl ConsentScope {
     }
 
     fn covers(&self, params: &Value) -> bool {
-        let is_same = |one: &Value, other: &Value| plain(one) == plain(other);
+        // Ids as numbers and as texts of digits are equal.
+        let is_same = |one: &Value, other: &Value| plain_text(one) == plain_text(other);
         let has_all = |pinned: &[(String, Value)]| {
             pinned.iter().all(|(path, value)| {
                 let found = values_at(params, path);
@@ -282,18 +285,12 @@ fn each_field(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value)) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             for (name, inner) in fields {
-                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                each_field(inner, &below, visit);
+                each_field(inner, &below(path, name), visit);
             }
         }
         Value::Array(items) if !items.is_empty() => items.iter().for_each(|item| each_field(item, path, visit)),
         leaf => visit(path, leaf),
     }
-}
-
-/// Ids as numbers and as texts of digits are equal.
-pub(crate) fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

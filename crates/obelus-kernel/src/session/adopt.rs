@@ -14,7 +14,6 @@ use super::input::Decision;
 use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
-use super::state_projection::plain;
 use super::turn::Phase;
 use super::{Refused, Session};
 use crate::call::Call;
@@ -27,6 +26,7 @@ use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::blocks::Step;
 use obelus_notebook::edited::difference;
 use obelus_notebook::plan::StepOptions;
+use obelus_notebook::wording::plain_text;
 
 /// A confirmation in the state.
 struct Entry {
@@ -253,12 +253,12 @@ impl Session {
         let Some(entity) = tool.schema.get("x-entity") else { return false };
         let time = |value: &Value| value.as_str().and_then(Time::parse);
         let since = time(&entry.whole["approved_at"]).or(entry.requested_at);
-        let id = entity["id"].as_str().and_then(|name| call.get(name)).map(plain);
+        let id = entity["id"].as_str().and_then(|name| call.get(name)).map(plain_text);
         let of_object = format!("{}_id", entity["name"].as_str().unwrap_or_default());
         let tells = |deed: &Value| {
             let object = &deed["object_ids"][&of_object];
             let is_later = since.is_none_or(|since| time(&deed["timestamp"]).is_none_or(|at| at >= since));
-            is_later && !object.is_null() && id.as_ref().is_none_or(|id| plain(object) == *id)
+            is_later && !object.is_null() && id.as_ref().is_none_or(|id| plain_text(object) == *id)
         };
         tool.side_writes.iter().filter(|side| side.method == Method::Push).any(|side| {
             let deeds = context.read(&side.to, None);

@@ -1,5 +1,6 @@
 //! Reads what a question would change, for the person who decides.
 
+use obelus_notebook::dotted::below;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -143,8 +144,6 @@ impl Session {
         let before = tool.before.as_ref()?;
         let params = frozen.params(call);
         let provenance = self.provenance(read.at);
-        let below =
-            |upper: &str, field: &str| if upper.is_empty() { field.to_owned() } else { format!("{upper}.{field}") };
         let change = |(field, after): (&String, &Value)| {
             let now = before.now(result, field);
             let now_from =

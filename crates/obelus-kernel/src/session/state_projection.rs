@@ -21,6 +21,7 @@ use crate::tool::{Effect, Tool};
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::call_texts::CallTexts;
 use obelus_notebook::dialect::blocks::Step;
+use obelus_notebook::wording::plain_text;
 
 /// The longest key of a confirmation.
 const LONGEST_KEY: usize = 80;
@@ -200,7 +201,7 @@ fn key_of(call: &Value, context: &Context) -> String {
     let subject = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
     let id = entity.and_then(|entity| call.get(entity["id"].as_str()?));
     let mut parts = vec![subject.to_owned()];
-    parts.extend(id.map(plain));
+    parts.extend(id.map(plain_text));
     parts.extend(tool.map(|tool| risky_fields(call, tool)).unwrap_or_default());
     let key = parts.join("_").to_lowercase();
     key.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(LONGEST_KEY).collect()
@@ -241,11 +242,6 @@ fn risky_fields(call: &Value, tool: &Tool) -> Vec<String> {
     // In the tool's spelling, whatever the call's.
     let named = |name: &String| risky.iter().find(|known| alike(known, name)).cloned();
     set.flat_map(|inner| inner.keys()).filter_map(named).collect()
-}
-
-/// A value as plain text.
-pub(super) fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! A `const` that begins with `†` is filled in if a call omits it; an `enum` with references is a choice among them.
 //! Both are compared with the text of the call, not with the value of the reference.
 
+use crate::dotted::below;
 use serde_json::{Map, Value};
 
 use crate::fault::{Fault, Rule};
@@ -82,8 +83,7 @@ impl Filler<'_> {
                     }
                 }
                 Some(value) => {
-                    let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
-                    self.value(property, value, &place, depth + 1);
+                    self.value(property, value, &below(place, name), depth + 1);
                 }
             }
         }

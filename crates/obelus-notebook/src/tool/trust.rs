@@ -1,5 +1,6 @@
 //! Trust in parts of a result (`x-trust`, `x-issued`).
 
+use crate::dotted::below;
 use serde_json::Value;
 
 use super::wrong;
@@ -80,8 +81,7 @@ pub(super) fn is_all_issued(value: &Value, path: &str, issued: &[String]) -> boo
             if name.is_empty() || name.contains('.') {
                 return issued.iter().any(String::is_empty);
             }
-            let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            is_all_issued(inner, &below, issued)
+            is_all_issued(inner, &below(path, name), issued)
         }),
         _ => is_issued(),
     }

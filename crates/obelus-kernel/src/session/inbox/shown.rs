@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::question::{About, AskedCall, Question};
-use crate::canonical::write_canonical;
+use crate::canonical::{hex, write_canonical};
 
 /// This many bytes of the hash distinguish two versions of a question.
 const BYTES: usize = 16;
@@ -28,6 +28,6 @@ impl Question {
         });
         let mut text = String::new();
         write_canonical(&shown, &mut text);
-        Sha256::digest(text).iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(text)[..BYTES])
     }
 }

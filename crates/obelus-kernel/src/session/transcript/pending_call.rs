@@ -1,6 +1,7 @@
 //! Calls for the transcript before they become entries. The text of a call costs more than its other bookkeeping, and
 //! only a request and a checkpoint read it.
 
+use obelus_notebook::dotted::below;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -40,7 +41,7 @@ fn without_details(value: Value, tool: &Tool, place: &str) -> Value {
     let Value::Object(fields) = value else { return value };
     let mut shown = Map::new();
     for (name, value) in fields {
-        let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+        let place = below(place, &name);
         if !tool.is_detail(&place) {
             shown.insert(name, without_details(value, tool, &place));
         }
