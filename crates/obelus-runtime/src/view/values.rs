@@ -4,11 +4,19 @@ use obelus_kernel::session::quoted_value;
 use obelus_notebook::wording::plain_text;
 use serde_json::Value;
 
-/// Whether a service treats two values as the same: many write numbers as text, such as `2` and `290000.00`.
+/// Whether a service treats two values as the same: many write numbers as text, such as `2` and `290000.00`. Two texts
+/// of digits are compared as texts: an account or a code is no number.
 pub(super) fn is_alike(one: &Value, other: &Value) -> bool {
+    let has_number = one.is_number() || other.is_number();
     let (one, other) = (plain_text(one), plain_text(other));
-    let as_number = |text: &str| text.parse::<f64>().ok().filter(|_| is_number(text));
-    one == other || as_number(&one).is_some_and(|number| as_number(&other) == Some(number))
+    one == other || (has_number && is_number(&one) && is_number(&other) && shortest(&one) == shortest(&other))
+}
+
+/// A plain number without zeros that do not count.
+fn shortest(number: &str) -> (bool, &str) {
+    let digits = number.trim_start_matches('-').trim_start_matches('0');
+    let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    (number.starts_with('-') && !digits.is_empty(), digits)
 }
 
 /// Whether a text is a plain number.
@@ -34,10 +42,26 @@ mod tests {
 
     #[test]
     fn a_number_written_as_text_is_the_same_value() {
-        for (one, other) in [(json!("2"), json!(2)), (json!("290000.00"), json!(290_000)), (json!("a"), json!("a"))] {
+        for (one, other) in [
+            (json!("2"), json!(2)),
+            (json!("290000.00"), json!(290_000)),
+            (json!("a"), json!("a")),
+            (json!(0.5), json!("0.50")),
+            (json!(-0.0), json!("0")),
+        ] {
             assert!(is_alike(&one, &other), "{one} {other}");
         }
-        for (one, other) in [(json!("2"), json!(3)), (json!("a"), json!("b")), (json!("+7 1"), json!(71))] {
+        for (one, other) in [
+            (json!("2"), json!(3)),
+            (json!("a"), json!("b")),
+            (json!("+7 1"), json!(71)),
+            (json!(5), json!("-5")),
+            (json!("10"), json!(1)),
+            (json!("40817810099910004312"), json!("40817810099910004313")),
+            (json!(9_007_199_254_740_993_u64), json!("9007199254740992")),
+            (json!("007"), json!("7")),
+            (json!("1.10"), json!("1.1")),
+        ] {
             assert!(!is_alike(&one, &other), "{one} {other}");
         }
     }
