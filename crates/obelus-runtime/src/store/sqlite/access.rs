@@ -22,22 +22,33 @@ pub(super) fn create(folder: &Path) -> Result<(), StoreError> {
     made.map_err(|error| StoreError::Folder(folder.to_owned(), error))
 }
 
-/// Refuses a store if its folder, or anything in it, belongs to another user or can be written by others. A missing
-/// folder is no error.
+/// The folders whose files count as the owner's words, or give access to services.
+const TRUSTED_FOLDERS: [&str; 2] = ["states", "tokens"];
+
+/// Refuses a store if its folder, or anything in it or in its trusted folders, belongs to another user or can be written
+/// by others. A missing folder is no error.
 pub(super) fn check(folder: &Path, intent: StoreUse) -> Result<(), StoreError> {
     let Ok(about) = fs::metadata(folder) else { return Ok(()) };
     check_one(folder, &about, intent)?;
+    check_entries(folder, intent)?;
+    for inner in TRUSTED_FOLDERS.map(|name| folder.join(name)).iter().filter(|inner| inner.is_dir()) {
+        check_entries(inner, intent)?;
+    }
+    // The database may be a link.
+    for place in schema::files(folder) {
+        if let Ok(about) = fs::metadata(&place) {
+            check_one(&place, &about, intent)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_entries(folder: &Path, intent: StoreUse) -> Result<(), StoreError> {
     let unread = |error| StoreError::Folder(folder.to_owned(), error);
     for entry in fs::read_dir(folder).map_err(unread)? {
         let place = entry.map_err(unread)?.path();
         // A running process may have removed it meanwhile.
         if let Ok(about) = fs::symlink_metadata(&place) {
-            check_one(&place, &about, intent)?;
-        }
-    }
-    // The database may be a link.
-    for place in schema::files(folder) {
-        if let Ok(about) = fs::metadata(&place) {
             check_one(&place, &about, intent)?;
         }
     }
@@ -175,6 +186,14 @@ mod tests {
             set(&place, 0o700);
             assert!(check(&folder.0, StoreUse::Run).is_ok(), "{name}");
         }
+        let state = folder.0.join("states/s.json");
+        fs::remove_dir(folder.0.join("states")).or_else(|_| fs::remove_file(folder.0.join("states"))).unwrap();
+        fs::create_dir(folder.0.join("states")).unwrap();
+        fs::write(&state, "{}").unwrap();
+        set(&state, 0o666);
+        let refused = SqliteStore::open(&folder.0);
+        assert!(matches!(refused, Err(StoreError::OpenToOthers { place: at, .. }) if at == state), "a state's file");
+        set(&state, 0o600);
         symlink("/dev/null", folder.0.join("link")).unwrap();
         assert!(check(&folder.0, StoreUse::Run).is_ok(), "the owner of a link has chosen where it leads");
     }
