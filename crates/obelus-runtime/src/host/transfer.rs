@@ -223,7 +223,8 @@ impl Host {
         let session = session.map_err(|error| RestoreError::SessionFactory(id.to_owned(), error.to_string()))?;
         let by = paused.clone().unwrap_or_else(|| SentBy::ForkOf { session: id, at }.to_string());
         let mut journal = fork(session, new, before, &after, &given, &by)?;
-        if paused.is_some() && paused_by(&journal).is_none() {
+        // The fork may begin at an earlier pause, by somebody else.
+        if paused.is_some() && paused_by(&journal) != paused {
             journal = with_pause(self.inner.new_session(new, &genesis)?, new, journal, &by)?;
         }
         let is_paused = paused_by(&journal).is_some();
