@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::session::refusals::RefusalCode;
-use obelus_kernel::session::{Change, Decision, Input, Outcome, QuestionId, Refused, Session, Start};
+use obelus_kernel::session::{Change, Decision, Input, Outcome, Question, QuestionId, Refused, Session, Start};
 use obelus_kernel::visible;
 
 use super::{ActorCommand, InputCommand};
@@ -43,7 +43,8 @@ impl SessionHandle {
 
 impl SessionHandle {
     /// Reads the records again that an approval would change. If a value is not what the question shows, the question
-    /// gets the values of now, and the approval is refused (ASK-1). Without a result in time, it counts.
+    /// gets the values of now, and the approval is refused (ASK-1). Without a result in time, it counts. Calls that were
+    /// decided before are not read: they have changed their records themselves.
     pub(crate) async fn must_be_current(&self, input: &Input) -> Result<(), Refused> {
         let Input::Decide { question, decision, .. } = input else { return Ok(()) };
         let only = match decision {
@@ -52,9 +53,10 @@ impl SessionHandle {
             _ => return Ok(()),
         };
         let id = question.clone();
-        let shown = self.inspect(move |session| session.question(&id).map(|asked| asked.changes)).await?;
-        let shown = shown.unwrap_or_default();
-        let is_chosen = |index: usize| only.as_ref().is_none_or(|only| only.contains(&index));
+        let asked = self.inspect(move |session| session.question(&id)).await?;
+        let Some(Question { changes: shown, calls, .. }) = asked else { return Ok(()) };
+        let is_open = |index: usize| calls.get(index).is_some_and(|call| call.decided.is_none());
+        let is_chosen = |index: usize| is_open(index) && only.as_ref().is_none_or(|only| only.contains(&index));
         let is_shown = |index: usize| shown.iter().any(|change| change.call == index) && is_chosen(index);
         if !shown.iter().any(|change| is_chosen(change.call)) {
             return Ok(());
