@@ -52,6 +52,7 @@ pub(crate) use attached::Attached;
 pub(crate) use command::{ActorCommand, InputCommand, WaitFor};
 use intake::Incoming;
 pub(crate) use intake::Journal;
+use parts::StreamedText;
 use report::Reporter;
 use running::{RunningWork, WorkResult};
 pub(crate) use waiters::Wait;
@@ -89,6 +90,7 @@ pub(crate) struct Actor {
     active_at: Instant,
     journal: Option<Journal>,
     work: RunningWork,
+    streamed: StreamedText,
     report: Reporter,
     commands: mpsc::UnboundedReceiver<ActorCommand>,
     waiters: Waiters,
@@ -194,6 +196,7 @@ impl Actor {
             active_at: Instant::now(),
             journal,
             work,
+            streamed: StreamedText::default(),
             report: Reporter::new(feed, files, spec.language.as_deref()),
             commands,
             waiters: Waiters::default(),

@@ -69,7 +69,12 @@ impl Secret {
     /// Declares that an activity uses the secret under this name, so that its results may contain it. A short one is
     /// noted for [`Secret::take_short`].
     pub fn declare(&self, name: &str) {
-        if self.0.trim().len() < SHORTEST_IN_RESULTS {
+        Self::note_if_short(name, &self.0);
+    }
+
+    /// The same for the text of a secret that is not registered yet.
+    pub fn note_if_short(name: &str, text: &str) {
+        if text.trim().len() < SHORTEST_IN_RESULTS {
             SHORT.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_default();
         }
     }
@@ -140,6 +145,33 @@ fn long(known: &[Arc<str>]) -> &[Arc<str>] {
 /// Masks all secrets of this process in a text.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
     without(text, &known())
+}
+
+/// Masks the secrets of this process in a text, as in results.
+pub(crate) fn mask_text(text: &str) -> String {
+    without(text, long(&known())).into_owned()
+}
+
+/// Takes from the beginning of a streamed text what can be shown of it, with secrets masked as in results. What may be
+/// the beginning of a secret stays.
+pub(crate) fn take_shown(streamed: &mut String) -> String {
+    let known = known();
+    let secrets = long(&known);
+    let longest = secrets.first().map_or(0, |secret| secret.len());
+    let may_begin_one = |end: &str| secrets.iter().any(|secret| secret.len() > end.len() && secret.starts_with(end));
+    let ends = streamed.char_indices().map(|(at, _)| at).skip_while(|at| streamed.len() - at > longest);
+    let mut at = ends.into_iter().find(|at| may_begin_one(&streamed[*at..])).unwrap_or(streamed.len());
+    // Half of a secret would not be recognised.
+    let places = |secret: &Arc<str>| {
+        let length = secret.len();
+        streamed.match_indices(&**secret).map(move |(from, _)| (from, from + length)).collect::<Vec<_>>()
+    };
+    let places: Vec<(usize, usize)> = secrets.iter().flat_map(places).collect();
+    while let Some((from, _)) = places.iter().find(|(from, to)| (from + 1..*to).contains(&at)) {
+        at = *from;
+    }
+    let rest = streamed.split_off(at);
+    without(&std::mem::replace(streamed, rest), secrets).into_owned()
 }
 
 fn without<'a>(text: &'a str, secrets: &[Arc<str>]) -> Cow<'a, str> {
@@ -250,6 +282,29 @@ impl fmt::Display for Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_in_pieces_of_a_streamed_text_is_masked() {
+        for secret in ["stream-key-4711", "stream-key-4711-long", "zqazqbzqa"] {
+            drop(Secret::new(secret));
+        }
+        for (pieces, whole) in [
+            (&["the key is stre", "am-key", "-4711", " indeed"][..], "the key is *** indeed"),
+            (&["stream-key-4711-lo", "ng!"], "***!"),
+            (&["stream-key-4711-lo"], "***-lo"),
+            (&["a zqazqbzqa", " b"], "a *** b"),
+            (&["strea", "m of words, s"], "stream of words, s"),
+        ] {
+            let (mut shown, mut held) = (String::new(), String::new());
+            for piece in pieces {
+                held.push_str(piece);
+                shown.push_str(&take_shown(&mut held));
+                assert!(whole.starts_with(&shown), "{shown} of {whole}");
+            }
+            shown.push_str(&mask_text(&held));
+            assert_eq!(shown, whole);
+        }
+    }
 
     #[test]
     fn a_secret_cannot_be_printed() {

@@ -3,6 +3,7 @@
 use tokio::sync::mpsc;
 
 use crate::model::{Part, Parts};
+use crate::secret::{mask_text, take_shown};
 use obelus_kernel::session::RequestId;
 
 /// A part, and its request.
@@ -40,5 +41,29 @@ impl PartsChannel {
             return part;
         }
         std::future::pending().await
+    }
+}
+
+/// The text of the answer that the model writes now. Pieces are shown as they come, except for an end that may be the
+/// beginning of a secret.
+#[derive(Default)]
+pub(super) struct StreamedText {
+    request: Option<RequestId>,
+    held: String,
+}
+
+impl StreamedText {
+    /// Adds a piece; returns what can be shown.
+    pub(super) fn add(&mut self, request: &RequestId, piece: &str) -> String {
+        if self.request.as_ref() != Some(request) {
+            *self = Self { request: Some(request.clone()), held: String::new() };
+        }
+        self.held.push_str(piece);
+        take_shown(&mut self.held)
+    }
+
+    /// The rest, when the answer is complete.
+    pub(super) fn end(&mut self, request: &RequestId) -> String {
+        if self.request.as_ref() == Some(request) { mask_text(&std::mem::take(&mut self.held)) } else { String::new() }
     }
 }

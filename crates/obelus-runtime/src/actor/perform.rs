@@ -11,7 +11,7 @@ use super::parts::PartOf;
 use super::{Actor, EventBody, MOST_RECORDS};
 use crate::effect::needs_person;
 use crate::model::Part;
-use crate::secret::{without_secrets, without_secrets_of};
+use crate::secret::without_secrets_of;
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
 use crate::store::CheckpointData;
@@ -42,10 +42,21 @@ impl Actor {
         self.finish(latest, rest);
     }
 
-    /// Forgets a call that has ended.
+    /// Forgets a call that has ended, and shows the end of a streamed answer.
     pub(super) fn before(&mut self, input: &Input) {
-        if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = input {
-            self.work.forget(id);
+        match input {
+            Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } => self.work.forget(id),
+            Input::Answer { id, .. } => {
+                let text = self.streamed.end(id);
+                self.publish_writing(text);
+            }
+            _ => {}
+        }
+    }
+
+    fn publish_writing(&mut self, text: String) {
+        if !text.is_empty() {
+            self.publish_transient(EventBody::Writing { text });
         }
     }
 
@@ -131,8 +142,8 @@ impl Actor {
             // Text of a delegate or a latent call is not shown to the user.
             Part::Piece(Piece::Words(text)) => {
                 if self.session.is_solving(&id) {
-                    let text = without_secrets(&text).into_owned();
-                    self.publish_transient(EventBody::Writing { text });
+                    let text = self.streamed.add(&id, &text);
+                    self.publish_writing(text);
                 }
                 None
             }

@@ -61,7 +61,10 @@ pub(crate) async fn dur_11_an_imported_pause_does_not_hide_that_of_the_import(wo
     }
     host.open(&id).await.unwrap().pause("ann").await.unwrap();
     host.fork(&id, &fork, None).unwrap();
-    for name in [&id, &copy, &fork] {
+    // At the forged pause.
+    let early = world.id("early");
+    host.fork(&copy, &early, Some(1)).unwrap();
+    for name in [&id, &copy, &fork, &early] {
         let handle = host.open(name).await.unwrap();
         let by = handle.inspect(|session| session.paused().map(str::to_owned)).await.unwrap().unwrap();
         assert!(matches!(SentBy::of(&by), SentBy::ImportOf(_)), "{name}: {by}");

@@ -51,17 +51,22 @@ impl Environment {
     }
 
     pub(super) fn apply(&self, command: &mut Command) {
+        // Only a program that runs knows them. The file of a session that nobody lets run masks nothing.
+        for (_, value) in self.set.iter().filter(|(name, _)| looks_secret(name)) {
+            drop(Secret::new(value.as_str()));
+        }
         self.declared.withhold(command, &self.passed);
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 
-    /// Registers the secrets that the program gets, so that they are masked in its output.
+    /// Registers the secrets of this process that the program gets, so that they are masked in its output. Those that are
+    /// too short for that are noted.
     pub(super) fn declare_secrets(&self) {
         for name in self.passed.iter().filter(|name| looks_secret(name)) {
             Secret::from_env(name).iter().for_each(|secret| secret.declare(name));
         }
         for (name, value) in self.set.iter().filter(|(name, _)| looks_secret(name)) {
-            Secret::new(value.as_str()).declare(name);
+            Secret::note_if_short(name, value);
         }
     }
 }
