@@ -66,3 +66,22 @@ fn an_approval_counts_if_the_record_cannot_be_read_again() {
     std::fs::remove_file(&file).unwrap();
     obelus(&["approve", "deal:q1", "--store", &store]).exits(0);
 }
+
+#[test]
+fn the_rest_of_a_question_can_be_approved_after_a_part_of_it_has_changed_its_record() {
+    let folder = Folder::new("partly");
+    let (file, other) = ("{\"stage\": \"NEW\", \"id\": 7}", "{\"stage\": \"NEW\", \"id\": 8}");
+    let (file, other) = (folder.file("7.json", file), folder.file("8.json", other));
+    let get = format!("'if grep -q 8; then cat {other}; else cat {file}; fi'");
+    let plan = PLAN
+        .replace("'echo \"{\\\"stage\\\": \\\"NEW\\\", \\\"id\\\": 7}\"'", &get)
+        .replace("{jq: '\"ok\"'}", &format!("{{exec: [sh, -c, 'sed -i s/NEW/WON/ {file}; echo 1']}}"))
+        .replace("id: 7, fields", "id: †state.id, fields");
+    let instances = "  - {type: state, _instance: a, data: {id: 7}}\n  - {type: state, _instance: b, data: {id: 8}}\n";
+    let plan = plan.replace("  - type: plan\n", &format!("{instances}  - type: plan\n"));
+    let (plan, store) = (folder.file("plan.yaml", &plan), folder.path("store"));
+    obelus(&["plan", "run", &plan, "--session", "deal", "--store", &store]).exits(3).says("now \"NEW\" → \"WON\"");
+    obelus(&["answer", "deal:q1", "approve", "--only", "1", "--store", &store]).exits(3);
+    assert!(std::fs::read_to_string(file).unwrap().contains("WON"));
+    obelus(&["approve", "deal:q1", "--store", &store]).exits(0);
+}
