@@ -281,12 +281,16 @@ pub(crate) fn send_to_holder(
         tries += 1;
     };
     let answer: Value = serde_json::from_str(&line).context(phrases.holder.ended)?;
-    match Refused::deserialize(&answer["refused"]).ok() {
-        Some(refused) => {
+    match &answer["refused"] {
+        refused @ Value::Object(_) => {
+            // A process of another version may describe it in another way.
+            let text = || refused["text"].as_str().unwrap_or_default();
+            let refused = Refused::deserialize(refused);
+            let refused = refused.unwrap_or_else(|_| Refused::new(RefusalCode::Refused, text()));
             let words = refused_in_words(&refused, None, phrases.language);
             Err(Declined { code: refused.code.to_string(), words, language: phrases.language }.into())
         }
-        None => {
+        _ => {
             let holder = answer["holder"].as_u64().unwrap_or_default().to_string();
             let taken = match input {
                 Input::Pause { .. } => fill(phrases.kept.paused_now, &[&visible(id), named]),
