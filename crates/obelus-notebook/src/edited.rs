@@ -1,9 +1,10 @@
 //! A person's changes to the parameters of a call (ASK-3): objects are merged, other values are replaced, and `null`
-//! removes a field, unless the tool's schema permits null there. `{}` empties an object.
+//! removes a field, unless the tool's schema permits null there. `{}` empties an object, and `{"_exactly": value}` sets
+//! a value as it is.
 
 use crate::dotted::below;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::call::Call;
 use crate::names::alike;
@@ -11,6 +12,9 @@ use crate::schema::{admits_null, resolved};
 use crate::tool::Tool;
 use crate::visible::visible;
 use crate::wording::closest;
+
+/// The only field of a change that sets a value as it is: objects in it are not merged, and its nulls remove nothing.
+const EXACTLY: &str = "_exactly";
 
 /// The number of names that are listed.
 const MOST_NAMES: usize = 12;
@@ -66,14 +70,22 @@ pub fn put(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// The change that makes one value of another: objects by their fields, with null for a removed one.
-pub fn difference(before: &Value, after: &Value) -> Value {
-    let (Value::Object(old), Value::Object(new)) = (before, after) else { return after.clone() };
-    let removed = old.keys().filter(|name| !new.contains_key(*name)).map(|name| (name.clone(), Value::Null));
-    let changed = new.iter().filter(|(name, value)| old.get(*name) != Some(*value));
-    let changed = changed
-        .map(|(name, value)| (name.clone(), old.get(name).map_or_else(|| value.clone(), |old| difference(old, value))));
-    Value::Object(removed.chain(changed).collect())
+/// The change that makes one value of another, whatever the tool's schema says of null.
+pub fn difference(before: Option<&Value>, after: &Value) -> Value {
+    let exactly = || json!({EXACTLY: after});
+    match (before, after) {
+        (Some(Value::Object(old)), Value::Object(new)) if old.keys().all(|name| new.contains_key(name)) => {
+            let changed = new.iter().filter(|(name, value)| old.get(*name) != Some(*value));
+            changed.map(|(name, value)| (name.clone(), difference(old.get(name), value))).collect()
+        }
+        (_, Value::Object(_) | Value::Null) => exactly(),
+        (_, after) => after.clone(),
+    }
+}
+
+/// The value of a change that sets it as it is.
+fn exact(fields: &Map<String, Value>) -> Option<&Value> {
+    fields.get(EXACTLY).filter(|_| fields.len() == 1)
 }
 
 struct ParamEdit<'a> {
@@ -91,6 +103,11 @@ impl ParamEdit<'_> {
         schema: Option<&Value>,
     ) -> Result<Option<Value>, UnknownName> {
         let fields = match change {
+            Value::Object(fields) if let Some(exact) = exact(fields) => {
+                // Its names are checked all the same.
+                self.merged(place, present, exact, schema)?;
+                return Ok(Some(exact.clone()));
+            }
             Value::Null => return Ok(schema.is_some_and(admits_null).then_some(Value::Null)),
             Value::Object(fields) if !fields.is_empty() => fields,
             other => return Ok(Some(other.clone())),
@@ -188,8 +205,6 @@ fn spelled<'n>(name: &'n str, present: &'n Value, schema: Option<&Value>) -> &'n
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn deal() -> Tool {
@@ -245,8 +260,26 @@ mod tests {
     }
 
     #[test]
-    fn the_difference_of_two_values_changes_one_into_the_other() {
-        let (before, after) = (json!({"a": 1, "b": {"c": 2, "d": null}}), json!({"b": {"c": 3, "d": null}, "e": [1]}));
-        assert_eq!(difference(&before, &after), json!({"a": null, "b": {"c": 3}, "e": [1]}));
+    fn the_difference_of_two_values_makes_exactly_one_of_the_other() {
+        let before = json!({"id": 7, "fields": {"SUM": 1, "TITLE": "x"}, "who": {"name": "Ann", "age": 5}});
+        for (name, after) in [
+            ("fields", json!({"SUM": 2, "TITLE": "x"})),
+            ("fields", json!({"SUM": 1})),
+            ("fields", json!({"SUM": null, "TITLE": "x"})),
+            ("fields", json!({"SUM": 1, "TITLE": "x", "NEW": {"a": null}})),
+            ("fields", json!({})),
+            ("who", json!({"name": "Ann"})),
+            ("who", json!({"name": "Ann", "age": null})),
+            ("free", json!({"b": {"c": null}})),
+            ("id", json!(8)),
+            ("id", json!(null)),
+        ] {
+            let change = difference(before.get(name), &after);
+            let made = changed_param(&deal(), &before, (name, &change), None);
+            assert_eq!(made, Ok(Some(after)), "{name}: {change}");
+        }
+        assert_eq!(difference(before.get("fields"), &json!({"SUM": 2, "TITLE": "x"})), json!({"SUM": 2}));
+        let misspelt = difference(before.get("fields"), &json!({"SUMM": 2}));
+        assert_eq!(changed("fields", misspelt).unwrap_err().place, "fields.SUMM");
     }
 }

@@ -170,9 +170,7 @@ fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
         return Err(bad(&format!("`{}` is no parameter", wrong.chars().take(64).collect::<String>())));
     }
     let is_changed = |(name, value): &(&String, &Value)| before.get(*name) != Some(*value);
-    let change = |(name, value): (&String, &Value)| {
-        (name.clone(), before.get(name).map_or_else(|| value.clone(), |before| EditForm::difference(before, value)))
-    };
+    let change = |(name, value): (&String, &Value)| (name.clone(), EditForm::difference(before.get(name), value));
     let params: Map<String, Value> = args.iter().filter(is_changed).map(change).collect();
     Ok(if params.is_empty() { AnswerBody::Approve { only: None } } else { AnswerBody::Edit { params } })
 }

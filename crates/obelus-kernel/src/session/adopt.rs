@@ -344,7 +344,7 @@ fn must_be_what_was_asked(asked: &Value, call: &Value) -> Result<(), String> {
 fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
     let fields = without_asides(call);
     let changed = fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value));
-    changed.map(|(name, value)| (name.clone(), difference(&asked[&name], &value))).collect()
+    changed.map(|(name, value)| (name.clone(), difference(asked.get(&name), &value))).collect()
 }
 
 /// A call without its remarks.

@@ -178,17 +178,20 @@ fn an_approval_with_other_parameters_runs_with_them() {
 }
 
 #[test]
-fn a_field_that_a_person_took_out_of_an_approved_call_is_not_sent() {
-    let mut harness = agent("full");
-    harness.user("Поменяй сумму");
-    let fields = json!({"OPPORTUNITY": 10, "STAGE_ID": "WON"});
-    harness.solve(json!([{"_tool": "crm.deal.update", "id": 7, "fields": fields}]), json!(null));
-    let mut state = harness.session.state();
-    let (_, entry) = state["confirmations"].as_object_mut().expect("an object").iter_mut().next().expect("a question");
-    entry["status"] = "approved".into();
-    entry["action"]["params"]["fields"] = json!({"OPPORTUNITY": 10});
-    take_up(&mut harness, state).expect("it is taken up");
-    assert_eq!(harness.handed_out("crm.deal.update")[0]["fields"], json!({"OPPORTUNITY": 10}));
+fn an_approval_in_the_state_runs_exactly_what_is_written_there() {
+    for written in [json!({"OPPORTUNITY": 10}), json!({"OPPORTUNITY": 10, "STAGE_ID": null}), json!({})] {
+        let mut harness = agent("full");
+        harness.user("Поменяй сумму");
+        let fields = json!({"OPPORTUNITY": 10, "STAGE_ID": "WON"});
+        harness.solve(json!([{"_tool": "crm.deal.update", "id": 7, "fields": fields}]), json!(null));
+        let mut state = harness.session.state();
+        let entry = state["confirmations"].as_object_mut().expect("an object").values_mut().next();
+        let entry = entry.expect("a question");
+        entry["status"] = "approved".into();
+        entry["action"]["params"]["fields"] = written.clone();
+        take_up(&mut harness, state).expect("it is taken up");
+        assert_eq!(harness.handed_out("crm.deal.update")[0]["fields"], written);
+    }
 }
 
 #[test]

@@ -107,8 +107,8 @@ impl EditForm {
         })
     }
 
-    /// The edit that makes one value of another: objects by their fields, with null for a removed one.
-    pub fn difference(before: &Value, after: &Value) -> Value {
+    /// The change of a parameter that makes one value of another.
+    pub fn difference(before: Option<&Value>, after: &Value) -> Value {
         difference(before, after)
     }
 
@@ -124,7 +124,7 @@ impl EditForm {
         }
         let is_changed = |name: &str| changed.contains(&escaped(name).as_str());
         let fields = call.as_object().into_iter().flatten().filter(|(name, _)| is_changed(name));
-        fields.map(|(name, value)| (name.clone(), difference(&self.call[name], value))).collect()
+        fields.map(|(name, value)| (name.clone(), difference(self.call.get(name), value))).collect()
     }
 }
 
