@@ -49,9 +49,10 @@ impl Session {
         self.memory.remember(Message::Plan(Plan { calls: calls.clone(), mode: PlanMode::Lazy }));
         let is_by_person = |index: usize, place: &[Segment]| {
             let call = &calls[index];
+            // Spelling and position may have changed with the edit.
             let was_there = |before: &Arc<Value>| {
-                before["_tool"] == call["_tool"]
-                    && (place.is_empty() || value_at(before, place) == value_at(call, place))
+                let value = value_at(call, place);
+                before["_tool"] == call["_tool"] && value.is_none_or(|value| place.is_empty() || shares(value, before))
             };
             !before.iter().any(was_there)
         };
@@ -98,6 +99,19 @@ impl Session {
             put(call, name, value);
         }
         Ok(())
+    }
+}
+
+/// Whether any scalar of one value is anywhere in another.
+fn shares(one: &Value, other: &Value) -> bool {
+    match one {
+        Value::Array(items) => items.iter().any(|item| shares(item, other)),
+        Value::Object(fields) => fields.values().any(|field| shares(field, other)),
+        scalar => match other {
+            Value::Array(items) => items.iter().any(|item| shares(scalar, item)),
+            Value::Object(fields) => fields.values().any(|field| shares(scalar, field)),
+            other => scalar == other,
+        },
     }
 }
 

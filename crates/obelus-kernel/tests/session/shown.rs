@@ -116,29 +116,45 @@ fn an_invalid_edit_is_not_shown() {
     }
 }
 
-#[test]
-fn an_edit_of_one_field_of_a_planned_call_keeps_the_marks_of_the_others() {
-    let plan = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
-    let page = json!([{"type": "tool", "tool": {"look": {"x-effect": "read", "properties": {}}}}]);
-    let context = [page.as_array().unwrap().clone(), plan.as_array().unwrap().clone()].concat();
-    let mut harness = Harness::on(json!(context), json!({"approval": "person"}));
+/// A session that has read an untrusted page, with a plan of one call that waits for approval as `q2`.
+fn planned_after_a_page(name: &str, value: Value) -> Harness {
+    let context = json!([
+        {"type": "tool", "tool": {"look": {"x-effect": "read", "properties": {}}}},
+        {"type": "plan", "plan": [], "mode": "lazy"},
+    ]);
+    let mut harness = Harness::on(context, json!({"approval": "person"}));
     harness.start();
     harness.solve(json!([call("look", "page", json!({}))]), json!(null));
     harness.approve("q1");
     harness.returns("look", json!("words"));
-    harness.solve(json!([call("make", "m", json!({"q": {"to": "eve", "note": "hi"}}))]), json!(null));
-    let places = |question: &str| {
-        let question = harness.question(question);
-        question.calls[0].marks.iter().map(|one| one.place.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(places("q2"), ["", "q.to", "q.note"]);
+    harness.solve(json!([call("make", "m", json!({name: value}))]), json!(null));
+    harness
+}
+
+fn marked_places(harness: &Harness, question: &str) -> Vec<String> {
+    harness.question(question).calls[0].marks.iter().map(|mark| mark.place.clone()).collect()
+}
+
+#[test]
+fn an_edit_of_one_field_of_a_planned_call_keeps_the_marks_of_the_others() {
+    let mut harness = planned_after_a_page("q", json!({"to": "eve", "note": "hi"}));
+    assert_eq!(marked_places(&harness, "q2"), ["", "q.to", "q.note"]);
     harness.edit("q2", json!({"0": {"Q": {"note": "hello"}}})).unwrap();
     assert_eq!(harness.question("q3").calls[0].call["q"], json!({"to": "eve", "note": "hello"}));
-    let places = |question: &str| {
-        let question = harness.question(question);
-        question.calls[0].marks.iter().map(|one| one.place.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(places("q3"), ["", "q.to"]);
+    assert_eq!(marked_places(&harness, "q3"), ["", "q.to"]);
+}
+
+#[test]
+fn a_value_keeps_its_mark_when_an_edit_moves_it_or_spells_its_name_as_the_tool_does() {
+    for (edit, wanted) in [
+        (json!({"note": "hello"}), json!({"to": ["olga", "eve"], "note": "hello"})),
+        (json!({"to": ["eve"], "note": "hello"}), json!({"to": ["eve"], "note": "hello"})),
+    ] {
+        let mut harness = planned_after_a_page("Q", json!({"to": ["olga", "eve"], "note": "hi"}));
+        harness.edit("q2", json!({"0": {"q": edit}})).unwrap();
+        assert_eq!(harness.question("q3").calls[0].call["q"], wanted);
+        assert_eq!(marked_places(&harness, "q3"), ["", "q.to"]);
+    }
 }
 
 #[test]
