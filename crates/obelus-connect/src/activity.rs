@@ -48,9 +48,7 @@ mod messages;
 
 mod retry;
 
-mod secret_name;
-#[cfg(feature = "mcp")]
-pub(crate) use secret_name::looks_secret;
+pub(crate) mod secret_name;
 
 mod text;
 

@@ -30,6 +30,7 @@ use self::template::TextTemplate;
 use super::binding::{BindingError, BindingFields};
 use super::messages;
 use super::retry::{AttemptFailure, Retry};
+use super::secret_name::register;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -65,8 +66,7 @@ struct HttpRequest {
 impl Http {
     pub(super) fn parse(fields: &BindingFields<'_>, client: &LazyClient) -> Result<Self, BindingError> {
         let (retry, limit, secrets) = (fields.retry()?, fields.own_time_limit()?, fields.texts("secrets")?);
-        // They are masked from now on, before the first request too.
-        secrets.iter().for_each(|name| Secret::from_env(name).iter().for_each(|secret| secret.declare(name)));
+        secrets.iter().for_each(|name| register(name).iter().for_each(|secret| secret.declare(name)));
         let http = fields.inner("http", "http.", &["method", "url", "headers", "body"])?;
         let endpoint = Endpoint::parse(&http, client, &secrets)?;
         let reconciler = match fields.get("reconcile") {

@@ -19,6 +19,7 @@ use super::page::ListRequest;
 use super::portal::{WebhookQueue, locked};
 use super::webhook::Webhook;
 use super::wire::{self, HttpVerb, PortalRequest};
+use crate::activity::secret_name::register;
 use crate::activity::{BindingError, BindingFields};
 
 /// The time limit of a call, including the wait for its turn.
@@ -81,9 +82,13 @@ pub struct Bitrix24 {
 impl Bitrix24 {
     /// An activity for a portal whose webhook is in this environment variable.
     pub fn from_env(variable: impl Into<String>, options: Options) -> Self {
-        let activity = Self { source: WebhookSource::Variable(variable.into()), options, names: Arc::default() };
-        // Reading the webhook registers its token for masking. Errors are reported by the first call.
-        drop(activity.webhook());
+        let variable = variable.into();
+        let registered = register(&variable);
+        let activity = Self { source: WebhookSource::Variable(variable), options, names: Arc::default() };
+        if registered.is_some() {
+            // Reading the webhook registers its token too. Errors are reported by the first call.
+            drop(activity.webhook());
+        }
         activity
     }
 
@@ -106,7 +111,7 @@ impl Bitrix24 {
                 "the token is a secret: put it into a variable of the environment, and write the variable's name here";
             return Err(inner.wrong("application_token", problem));
         }
-        drop(token.and_then(Secret::from_env));
+        drop(token.and_then(register));
         let Some(variable) = Some(webhook.strip_prefix('$').unwrap_or(webhook)).filter(is_name) else {
             let problem = "the address is a secret: put it into a variable of the environment, and write the variable's name here";
             return Err(inner.wrong("webhook", problem));

@@ -17,12 +17,12 @@
 
 use std::path::{Path, PathBuf};
 
-use obelus_runtime::Secret;
 use serde_json::{Map, Value};
 
 use super::guard::{GuardRules, pattern};
 use super::secrets::{SecretSource, Secrets};
 use super::sites::Sites;
+use crate::activity::secret_name::register;
 use crate::activity::{BindingError, BindingFields};
 
 /// The fields of the section.
@@ -156,8 +156,7 @@ fn secrets(fields: &BindingFields<'_>) -> Result<Secrets, BindingError> {
             return Err(fields.wrong(&field, problem));
         };
         let sites = sites.map(|sites| Sites::parse(&sites).map_err(|problem| fields.wrong(&field, problem)));
-        // Registers it for masking.
-        drop(Secret::from_env(variable));
+        drop(register(variable));
         let source = SecretSource { variable: variable.to_owned(), sites: sites.transpose()?, visible };
         secrets.sources.insert(name.clone(), source);
     }

@@ -15,7 +15,8 @@ use tokio::process::Command;
 
 use super::oauth::{Auth, AuthConfig};
 use super::words::TextWithSecrets;
-use crate::activity::{BindingError, BindingFields, DeclaredNames, looks_secret};
+use crate::activity::secret_name::looks_secret;
+use crate::activity::{BindingError, BindingFields, DeclaredNames};
 
 /// The fields of a server.
 const KNOWN: [&str; 13] = [

@@ -2,6 +2,8 @@
 
 use obelus_runtime::Secret;
 
+use crate::activity::secret_name::register;
+
 /// A text with placeholders for secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextWithSecrets(Vec<SecretPart>);
@@ -35,8 +37,7 @@ impl TextWithSecrets {
             if !plain.is_empty() {
                 parts.push(SecretPart::Text(std::mem::take(&mut plain)));
             }
-            // Registers it for masking.
-            drop(Secret::from_env(name));
+            drop(register(name));
             parts.push(SecretPart::Secret(name.to_owned()));
             rest = &after[end..];
         }
