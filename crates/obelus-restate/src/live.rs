@@ -12,7 +12,7 @@ use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::store::{RestateStore, records_of};
 use crate::warnings::Warnings;
-use crate::wire::{Checksum, SessionHead, StoredRecord};
+use crate::wire::{Checksum, FORM, LATER_FORM, SessionHead, StoredRecord};
 
 /// The limit of sessions in memory.
 const MOST: usize = 2_000;
@@ -189,6 +189,9 @@ impl Sessions {
     }
 
     async fn restore(&self, id: &str, head: &SessionHead) -> Result<LiveSession, LiveError> {
+        if head.form > FORM {
+            return Err(LiveError::Unrestorable(LATER_FORM.to_owned()));
+        }
         let store = self.store.shared();
         let (name, seq) = (id.to_owned(), head.seq);
         let read = {

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use crate::client::{Cluster, ClusterError};
 use crate::wire::{
-    Answered, Checksum, Creation, Envelope, FORM, ImportPart, SESSION, SentParts, SessionHead, StoredCheckpoint,
-    StoredRecord, TakenInput, key,
+    Answered, Checksum, Creation, Envelope, FORM, ImportPart, LATER_FORM, SESSION, SentParts, SessionHead,
+    StoredCheckpoint, StoredRecord, TakenInput, key,
 };
 
 /// Sessions in a Restate cluster. It is the [`Store`] of a host, and its [`Workers`].
@@ -93,7 +93,7 @@ impl RestateStore {
     pub(crate) async fn head(&self, session: &str) -> Result<Option<SessionHead>, StoreError> {
         let head: Option<SessionHead> = self.value(session, key::HEAD).await?;
         match head {
-            Some(head) if head.form > FORM => Err(damaged(session, 0, "a later version of the program wrote it")),
+            Some(head) if head.form > FORM => Err(damaged(session, 0, LATER_FORM)),
             head => Ok(head),
         }
     }

@@ -20,8 +20,11 @@ pub(crate) const SESSION: &str = "Session";
 /// The name of the service that carries out effects.
 pub(crate) const EFFECTS: &str = "Effects";
 
-/// The version of the stored state. A worker refuses a later one.
-pub(crate) const FORM: u32 = 1;
+/// The version of the stored state. Since 2 every session works by the rules that were settings before.
+pub(crate) const FORM: u32 = 2;
+
+/// Why a session of a later form is refused.
+pub(crate) const LATER_FORM: &str = "a later version of the program wrote it";
 
 /// The keys of a session's state.
 pub(crate) mod key {
