@@ -29,33 +29,35 @@ const TRUSTED_FOLDERS: [&str; 2] = ["states", "tokens"];
 /// by others. A missing folder is no error.
 pub(super) fn check(folder: &Path, intent: StoreUse) -> Result<(), StoreError> {
     let Ok(about) = fs::metadata(folder) else { return Ok(()) };
-    check_one(folder, &about, intent)?;
-    check_entries(folder, intent)?;
+    let is_closed = about.mode() & 0o011 == 0;
+    check_one(folder, &about, (intent, false))?;
+    check_entries(folder, (intent, is_closed))?;
     for inner in TRUSTED_FOLDERS.map(|name| folder.join(name)).iter().filter(|inner| inner.is_dir()) {
-        check_entries(inner, intent)?;
+        check_entries(inner, (intent, is_closed))?;
     }
-    // The database may be a link.
+    // The database may be a link to a file elsewhere.
     for place in schema::files(folder) {
         if let Ok(about) = fs::metadata(&place) {
-            check_one(&place, &about, intent)?;
+            check_one(&place, &about, (intent, is_closed && !place.is_symlink()))?;
         }
     }
     Ok(())
 }
 
-fn check_entries(folder: &Path, intent: StoreUse) -> Result<(), StoreError> {
+fn check_entries(folder: &Path, access: (StoreUse, bool)) -> Result<(), StoreError> {
     let unread = |error| StoreError::Folder(folder.to_owned(), error);
     for entry in fs::read_dir(folder).map_err(unread)? {
         let place = entry.map_err(unread)?.path();
         // A running process may have removed it meanwhile.
         if let Ok(about) = fs::symlink_metadata(&place) {
-            check_one(&place, &about, intent)?;
+            check_one(&place, &about, access)?;
         }
     }
     Ok(())
 }
 
-fn check_one(place: &Path, about: &Metadata, intent: StoreUse) -> Result<(), StoreError> {
+/// Checks one file or folder. In a folder that others cannot enter, nobody reaches it, whatever its mode is.
+fn check_one(place: &Path, about: &Metadata, (intent, is_closed): (StoreUse, bool)) -> Result<(), StoreError> {
     let own = rustix::process::geteuid().as_raw();
     let rights = Rights { owner: about.uid(), group: about.gid(), mode: about.mode() & 0o7777 };
     // Everybody may write through a link, whatever its mode is: its owner has chosen where it leads.
@@ -64,7 +66,7 @@ fn check_one(place: &Path, about: &Metadata, intent: StoreUse) -> Result<(), Sto
     if rights.are_of_another(own, intent) {
         return Err(StoreError::OfAnother { place: place.to_owned(), owner });
     }
-    if rights.let_others_write() {
+    if !is_closed && rights.let_others_write() {
         let owner = Some(owner).filter(|owner| ![0, *owner].contains(&own));
         return Err(StoreError::OpenToOthers { place: place.to_owned(), mode, owner });
     }
@@ -152,7 +154,8 @@ mod tests {
     fn a_store_that_others_can_write_is_not_opened() {
         let folder = store("open-to-others");
         let file = folder.0.join("obelus.db");
-        for (place, mode, usual) in [(&folder.0, 0o707, 0o700), (&folder.0, 0o1777, 0o700), (&file, 0o602, 0o600)] {
+        set(&folder.0, 0o755);
+        for (place, mode, usual) in [(&folder.0, 0o707, 0o755), (&folder.0, 0o1777, 0o755), (&file, 0o602, 0o600)] {
             set(place, mode);
             for refused in [SqliteStore::open(&folder.0), SqliteStore::open_read_only(&folder.0)] {
                 let error = refused.err().unwrap();
@@ -172,6 +175,7 @@ mod tests {
     #[test]
     fn a_store_with_something_that_others_can_write_is_not_opened() {
         let folder = store("planted");
+        set(&folder.0, 0o755);
         for name in ["states", "obelus.db-journal", "obelus.db-shm", "lock", "anything"] {
             let place = folder.0.join(name);
             let _ = fs::remove_file(&place);
@@ -193,6 +197,9 @@ mod tests {
         set(&state, 0o666);
         let refused = SqliteStore::open(&folder.0);
         assert!(matches!(refused, Err(StoreError::OpenToOthers { place: at, .. }) if at == state), "a state's file");
+        set(&folder.0, 0o700);
+        assert!(check(&folder.0, StoreUse::Run).is_ok(), "nobody else can enter the folder");
+        set(&folder.0, 0o755);
         set(&state, 0o600);
         symlink("/dev/null", folder.0.join("link")).unwrap();
         assert!(check(&folder.0, StoreUse::Run).is_ok(), "the owner of a link has chosen where it leads");
