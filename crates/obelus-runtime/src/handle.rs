@@ -128,7 +128,11 @@ impl SessionHandle {
             let text = "outcomes of calls come from the runtime only".to_owned();
             return Err(Refused::new(RefusalCode::NotFromOutside, text));
         }
-        self.must_be_current(&input).await?;
+        match self.must_be_current(&input).await {
+            // It ended its work meanwhile: restore it.
+            Err(refused) if refused.code == RefusalCode::Gone => self.must_be_current(&input).await?,
+            checked => checked?,
+        }
         let id = self.input.clone().or_else(|| self.slot.is_stored().then(InputId::drawn));
         let tell = |is_first: bool| {
             let (input, id) = (input.clone(), id.clone());
