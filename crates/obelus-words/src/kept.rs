@@ -227,8 +227,8 @@ phrases! {
             "{}: the file was changed or damaged: {}. Nothing was imported; export the session again";
         forked: "«{}» начинается там, где «{}» была после записи {}", "`{}` begins where `{}` was after record {}";
         forked_paused:
-            "«{}» начинается там, где «{}» была после записи {}, в работе, и стоит на паузе: посмотреть: obelus sessions show {}; продолжить: obelus sessions resume {}",
-            "`{}` begins where `{}` was after record {}, at work, and is paused: look at it with `obelus sessions show {}`, let it go on with `obelus sessions resume {}`";
+            "«{}» начинается там, где «{}» была после записи {}, и стоит на паузе: посмотреть: obelus sessions show {}; продолжить: obelus sessions resume {}",
+            "`{}` begins where `{}` was after record {}, and is paused: look at it with `obelus sessions show {}`, let it go on with `obelus sessions resume {}`";
         file_exists:
             "{}: такой файл уже есть и не изменён; назовите другой или удалите этот",
             "{}: the file exists already, and was not changed; name another one, or remove it first";

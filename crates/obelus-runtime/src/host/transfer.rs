@@ -75,7 +75,7 @@ struct ExportLine<'a> {
 pub struct Forked {
     /// The record of the original after which it begins.
     pub at: u64,
-    /// Whether the original was in the middle of a turn there. Then the fork is paused.
+    /// Whether the fork is paused: the original was within a turn there, or is paused.
     pub is_paused: bool,
 }
 

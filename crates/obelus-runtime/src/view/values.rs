@@ -5,18 +5,17 @@ use obelus_notebook::wording::plain_text;
 use serde_json::Value;
 
 /// Whether a service treats two values as the same: many write numbers as text, such as `2` and `290000.00`. Two texts
-/// of digits are compared as texts: an account or a code is no number.
+/// of digits, and one with zeros before them, are compared as texts: an account or a code is no number.
 pub(super) fn is_alike(one: &Value, other: &Value) -> bool {
     let has_number = one.is_number() || other.is_number();
     let (one, other) = (plain_text(one), plain_text(other));
     one == other || (has_number && is_number(&one) && is_number(&other) && shortest(&one) == shortest(&other))
 }
 
-/// A plain number without zeros that do not count.
-fn shortest(number: &str) -> (bool, &str) {
-    let digits = number.trim_start_matches('-').trim_start_matches('0');
-    let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
-    (number.starts_with('-') && !digits.is_empty(), digits)
+/// A plain number without the zeros at its end that do not count.
+fn shortest(number: &str) -> &str {
+    let digits = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    if digits == "-0" { "0" } else { digits }
 }
 
 /// Whether a text is a plain number.
@@ -60,6 +59,7 @@ mod tests {
             (json!("40817810099910004312"), json!("40817810099910004313")),
             (json!(9_007_199_254_740_993_u64), json!("9007199254740992")),
             (json!("007"), json!("7")),
+            (json!("007"), json!(7)),
             (json!("1.10"), json!("1.1")),
         ] {
             assert!(!is_alike(&one, &other), "{one} {other}");
