@@ -8,7 +8,7 @@ use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Outcome};
 use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
-use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
+use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id};
 use super::sent_by::SentBy;
 use super::solve::has_output;
 use super::turn::Phase;
@@ -295,11 +295,11 @@ impl Session {
         }
         let own = if has_run { self.settings.origin_of_error(self.scheduler.call(at)) } else { Origins::default() };
         let name = self.scheduler.identity(at);
-        let raw = Arc::clone(&self.scheduler.call(at).raw);
+        let call = Arc::clone(self.scheduler.call(at));
         let text = json!(error).to_string();
         if let Some(step) = self.scheduler.step_mut(at.step) {
             let job = &mut step.jobs[at.index()];
-            let call = with_instance(&raw, job.instance.as_deref());
+            let call = call.proposal_for(job.instance.as_deref());
             let origins = job.origins.clone().joined(&own);
             step.errors.push((error_data((*call).clone(), &error), origins));
             job.error = Some(Box::new(error));

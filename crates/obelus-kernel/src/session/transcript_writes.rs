@@ -12,7 +12,7 @@ use super::Session;
 use super::ids::JobRef;
 use super::redact::redacted_error;
 use super::report_error::ReportError;
-use super::scheduler::{Job, Status, with_instance};
+use super::scheduler::{Job, Status};
 use super::sent_by::SentBy;
 use super::solve::has_output;
 use super::transcript::{CallEntry, PendingCall, TranscriptEvent, params_alone};
@@ -150,7 +150,7 @@ impl Session {
         let is_planner = self.settings.plans_before_reading();
         let shown = match &job.frozen {
             Some(frozen) if !is_planner => Arc::clone(&frozen.call),
-            _ => with_instance(&call.raw, job.instance.as_deref()),
+            _ => call.proposal_for(job.instance.as_deref()),
         };
         let paths = if is_done { self.paths_of_result(job, call) } else { Some(Vec::new()) };
         let is_in_answer = job.is_model_call && has_output(call);
@@ -197,7 +197,7 @@ impl Session {
         let waiting = steps.filter(|(place, ..)| !self.transcript.has_shown_waiting(*place));
         let events: Vec<(TranscriptEvent, Origins)> = waiting
             .map(|(place, job, call)| {
-                let proposed = with_instance(&call.raw, job.instance.as_deref());
+                let proposed = call.proposal_for(job.instance.as_deref());
                 let entry = CallEntry {
                     place,
                     call: Arc::new(params_alone(&proposed, call)),
