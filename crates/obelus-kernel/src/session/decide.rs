@@ -204,9 +204,7 @@ impl Session {
             // An unknown result is not written and not validated: the effect has happened.
             Decision::Happened { result: Value::Null } => {
                 for at in self.inbox.get(number).into_iter().flat_map(Question::jobs) {
-                    if let Some(job) = self.scheduler.job_mut(at) {
-                        job.is_result_unknown = true;
-                    }
+                    self.scheduler.note_unknown_result(at);
                 }
                 Some(Outcome::Messages(Vec::new()))
             }
@@ -265,10 +263,7 @@ impl Session {
             let Some((&primary, others)) = jobs.split_first() else { continue };
             self.inbox.grant(hash, primary);
             self.forget_shared_denial(primary);
-            if let Some(job) = self.scheduler.job_mut(primary) {
-                job.is_approved = true;
-            }
-            self.scheduler.make_ready(primary);
+            self.scheduler.approve(primary);
             others.iter().for_each(|&other| self.join(other, primary));
         }
     }
@@ -306,10 +301,7 @@ impl Session {
     }
 
     pub(super) fn drop_denied(&mut self, at: JobRef, reason: &str) {
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.error = Some(Box::new(ReportError::new("denied", reason)));
-        }
-        self.close(at, Status::Denied);
+        self.close_with(at, Status::Denied, ReportError::new("denied", reason));
     }
 
     /// Makes one job's result count for another one as well.

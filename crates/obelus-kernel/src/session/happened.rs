@@ -155,16 +155,13 @@ impl Session {
     pub(super) fn note_doubt(&mut self, at: JobRef) {
         if let Some(effect) = self.unrepeatable_effect(at) {
             self.inbox.open_doubt(effect);
-            if let Some(job) = self.scheduler.job_mut(at) {
-                job.is_doubt_noted = true;
-            }
+            self.scheduler.note_doubt(at);
         }
     }
 
     /// The doubt about a call is settled.
     pub(super) fn forget_doubt(&mut self, at: JobRef) {
-        let is_noted = self.scheduler.job_mut(at).is_some_and(|job| std::mem::take(&mut job.is_doubt_noted));
-        let effect = if is_noted { self.effect_of_job(at) } else { None };
+        let effect = if self.scheduler.forget_doubt(at) { self.effect_of_job(at) } else { None };
         if let Some(effect) = effect {
             self.inbox.close_doubt(&effect);
         }

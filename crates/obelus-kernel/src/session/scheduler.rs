@@ -4,6 +4,7 @@
 //! result. It decides when a call may run; whether it may run at all is the policy's decision.
 
 mod active_steps;
+mod changes;
 mod early;
 mod expand;
 mod missing;
@@ -97,10 +98,6 @@ impl Scheduler {
         &self.steps[at.step]
     }
 
-    pub(super) fn step_mut(&mut self, number: u32) -> Option<&mut ActiveStep> {
-        self.steps.get_mut(number)
-    }
-
     /// The active steps, by number.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &ActiveStep)> {
         self.steps.iter()
@@ -114,10 +111,6 @@ impl Scheduler {
     /// A job, if it still exists.
     pub(super) fn find(&self, at: JobRef) -> Option<&Job> {
         self.steps.get(at.step)?.jobs.get(at.index())
-    }
-
-    pub(super) fn job_mut(&mut self, at: JobRef) -> Option<&mut Job> {
-        self.steps.get_mut(at.step)?.jobs.get_mut(at.index())
     }
 
     /// Stores an added result, if another call of the step reads it.
@@ -152,13 +145,6 @@ impl Scheduler {
     /// Jobs that are new or have a new status since the last time.
     pub(super) fn take_changed(&mut self) -> impl ExactSizeIterator<Item = JobRef> {
         self.changed.drain(..)
-    }
-
-    /// Adds origins to the result of a job.
-    pub(super) fn add_origins(&mut self, at: JobRef, more: &Origins) {
-        if let Some(job) = self.job_mut(at) {
-            job.origins.join(more);
-        }
     }
 
     /// The job of a call that is running in an activity.
@@ -277,9 +263,7 @@ impl Scheduler {
     /// Asks the model for the result of a job; returns the request.
     pub(super) fn run_model_call(&mut self, at: JobRef, scope: Vec<Value>) -> RequestId {
         let id = self.number_request();
-        if let Some(job) = self.job_mut(at) {
-            job.scope = scope;
-        }
+        self.set_scope(at, scope);
         self.model_calls.insert(id, at);
         self.begin_model_call(at);
         Routed::own(RequestNumber(id))
