@@ -5,10 +5,9 @@ use serde_json::Value;
 
 use super::ids::{CallId, JobRef, LocalCall, QuestionNumber, Routed};
 use super::inbox::{
-    About, AskedCall, Draft, Elicitation, ElicitationRequest, Question, QuestionStatus, check_answer,
-    describe_elicitation,
+    About, AskedCall, Draft, Elicitation, Question, QuestionStatus, check_answer, describe_elicitation,
 };
-use super::input::Decision;
+use super::input::{Decision, ElicitationRequest};
 use super::output::{ElicitationAnswer, Task};
 use super::sent_by::SentBy;
 use super::{Refused, Session};

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::ids::{JobRef, LocalCall, RequestId, RequestNumber, Routed};
 use super::output::CallReport;
-use super::plan_graph::ProposedStep;
+use super::proposed_step::ProposedStep;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::origin::Origins;
@@ -413,12 +413,12 @@ impl Scheduler {
 
     /// The active steps, as proposed.
     pub(super) fn proposed(&self) -> Vec<ProposedStep> {
-        self.steps.iter().map(|(number, step)| ProposedStep::of(number, step)).collect()
+        self.steps.iter().map(|(number, step)| step.proposed(number)).collect()
     }
 
     /// The origins of the inputs of all active calls.
     pub(super) fn origins(&self) -> impl Iterator<Item = &Origins> {
-        self.steps.iter().flat_map(|(_, step)| step.jobs.iter().map(|job| &job.origins))
+        self.steps.iter().flat_map(|(_, step)| step.origins())
     }
 
     pub(super) fn counters(&self) -> Counters {

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::session::ids::{JobRef, LocalCall};
-use crate::session::inbox::ElicitationRequest;
-use crate::session::input::Outcome;
+use crate::session::input::{ElicitationRequest, Outcome};
 
 /// The request being answered, and the call's index in the answer.
 type AnswerPlace = (u64, u32);

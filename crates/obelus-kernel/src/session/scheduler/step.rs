@@ -14,6 +14,7 @@ use crate::origin::Origins;
 use crate::path::{Path, value_at};
 use crate::session::ids::JobRef;
 use crate::session::output::{CallReport, CallStatus};
+use crate::session::proposed_step::ProposedStep;
 use crate::session::report_error::ReportError;
 use crate::time::Time;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
@@ -374,6 +375,22 @@ impl ActiveStep {
 
     pub(crate) fn has_running(&self) -> bool {
         self.jobs.iter().any(|job| job.status == Status::Running)
+    }
+
+    /// The origins of the inputs of its calls.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = &Origins> {
+        self.jobs.iter().map(|job| &job.origins)
+    }
+
+    /// Its calls as proposed. `number` is the step's own.
+    pub(in crate::session) fn proposed(&self, number: u32) -> ProposedStep {
+        let keeps_results = self.calls.iter().any(|call| call.keeps_by_default);
+        ProposedStep {
+            number,
+            options: StepOptions { sequential: self.sequential, keeps_results },
+            calls: self.calls.iter().map(|call| Arc::clone(&call.raw)).collect(),
+            jobs: self.jobs.iter().map(|job| job.call).collect(),
+        }
     }
 
     /// The report of each job. `number` is the step's own.
