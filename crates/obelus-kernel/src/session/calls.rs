@@ -166,7 +166,7 @@ impl Session {
         if call.output_path.is_none() {
             self.turn.note_progress();
         }
-        self.scheduler.run(at);
+        self.scheduler.run(at, self.memory.now());
         if let Some(delegate) = &call.delegate {
             let scope = self.scope_of(at);
             return self.start_delegate(at, delegate, scope);
@@ -194,7 +194,7 @@ impl Session {
         if let Some(reason) = refusal.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
             return self.finish(at, Outcome::Error(CallError::new(Rule::Pol2.name(), reason)));
         }
-        self.scheduler.count_attempt(at);
+        self.scheduler.run_again(at, self.memory.now());
         self.send_to_driver(at);
     }
 
@@ -219,7 +219,6 @@ impl Session {
         let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
         (start.scope, start.attempt) = (scope, job.attempt);
         start.consent = self.consent_of((at.step, at.job)).map(|consent| consent.number);
-        self.scheduler.note_start(at, self.memory.now());
         self.tasks.push(Task::Call(Box::new(start)));
     }
 
@@ -393,9 +392,6 @@ impl Session {
 
     /// Uses the early start of a job's call, running or ended, if there is one.
     fn claim_early_call(&mut self, at: JobRef) -> bool {
-        if self.scheduler.early.is_empty() {
-            return false;
-        }
         let Some(call) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return false };
         match self.scheduler.early.claim(at, &call) {
             None => return false,

@@ -184,14 +184,13 @@ impl Session {
 
     /// Drops the jobs of calls that are left out, and those that read a value of which these would write a part.
     fn drop_left_out(&mut self, step: u32, left_out: &[usize], reason: &str) {
-        let count = self.scheduler.step(step).map_or(0, |step| step.jobs.len());
         loop {
             let is_dropped = |at: &JobRef| {
                 let (job, step) = (self.scheduler.job(*at), self.scheduler.step_of(*at));
                 let reads_part = || step.reads_part_of_denied(at.index());
                 !job.status.is_final() && (left_out.binary_search(&job.call).is_ok() || reads_part())
             };
-            let dropped: Vec<JobRef> = (0..count).map(|job| JobRef::new(step, job)).filter(is_dropped).collect();
+            let dropped: Vec<JobRef> = self.scheduler.places(step).into_iter().filter(is_dropped).collect();
             if dropped.is_empty() {
                 return;
             }

@@ -367,7 +367,11 @@ impl Session {
             if self.settings.plans_before_reading() {
                 self.transcript.add_ended_as_proposed(step.report_as_proposed(number));
             }
-            self.transcript.add_ended(step.proposed(number), step.report(number), step.origins());
+            self.transcript.add_ended(
+                step.proposed(number),
+                step.report(number),
+                step.jobs.iter().map(|job| &job.origins),
+            );
         }
     }
 }

@@ -169,12 +169,9 @@ impl Session {
 
     /// A delegate ends while effects of it are at work: nobody will learn whether they happened.
     pub(super) fn note_abandoned(&mut self, child: &Session) {
-        let at_work = child.scheduler.steps().flat_map(|(number, step)| {
-            let jobs = (0..step.jobs.len()).map(move |job| JobRef::new(number, job));
-            jobs.filter_map(|at| {
-                let effect = child.unrepeatable_effect(child.scheduler.running_job(at)?)?;
-                Some((effect, child.scheduler.job(at).is_doubt_noted))
-            })
+        let at_work = child.scheduler.jobs().filter_map(|(at, job)| {
+            let effect = child.unrepeatable_effect(child.scheduler.running_job(at)?)?;
+            Some((effect, job.is_doubt_noted))
         });
         for (effect, is_in_doubt) in at_work {
             if is_in_doubt {

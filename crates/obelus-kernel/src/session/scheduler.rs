@@ -23,6 +23,7 @@ use super::proposed_step::ProposedStep;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::origin::Origins;
+use crate::time::Time;
 use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
@@ -79,7 +80,7 @@ impl Scheduler {
     pub(super) fn add(&mut self, step: ActiveStep) -> u32 {
         let number = self.next_step;
         self.next_step += 1;
-        self.changed.extend((0..step.jobs.len()).map(|job| JobRef::new(number, job)));
+        self.changed.extend(step.places(number));
         self.steps.insert(number, step);
         number
     }
@@ -98,9 +99,19 @@ impl Scheduler {
         &self.steps[at.step]
     }
 
+    /// The jobs of a step.
+    pub(super) fn places(&self, number: u32) -> Vec<JobRef> {
+        self.steps.get(number).into_iter().flat_map(|step| step.places(number)).collect()
+    }
+
     /// The active steps, by number.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &ActiveStep)> {
         self.steps.iter()
+    }
+
+    /// The active jobs, step by step.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = (JobRef, &Job)> {
+        self.steps.iter().flat_map(|(number, step)| step.places(number).zip(&step.jobs))
     }
 
     /// An active job.
@@ -198,9 +209,7 @@ impl Scheduler {
     pub(super) fn make_ready(&mut self, at: JobRef) {
         self.set_status(at, Status::Ready);
         let round = self.round;
-        if let Some(job) = self.job_mut(at) {
-            job.ready_in = round;
-        }
+        self.change(at, |job| job.ready_in = round);
         self.ready.push_back(at);
     }
 
@@ -245,11 +254,11 @@ impl Scheduler {
     }
 
     /// Marks a job as running. If nothing waits for it, it is detached and no longer checked.
-    pub(super) fn run(&mut self, at: JobRef) {
+    pub(super) fn run(&mut self, at: JobRef, now: Time) {
         let Some(step) = self.steps.get_mut(at.step) else { return };
         let is_awaited = step.is_awaited(at.index());
         let job = &mut step.jobs[at.index()];
-        job.status = Status::Running;
+        (job.status, job.started) = (Status::Running, now);
         job.attempt += 1;
         self.changed.push(at);
         self.running += 1;
@@ -354,11 +363,7 @@ impl Scheduler {
     pub(super) fn drop_open(&mut self) -> Vec<JobRef> {
         self.clear_queues();
         let is_open = |job: &Job| matches!(job.status, Status::Blocked | Status::Ready | Status::Asking);
-        let open = self.steps.iter().flat_map(|(number, step)| {
-            let jobs = step.jobs.iter().enumerate().filter(|(_, job)| is_open(job));
-            jobs.map(move |(job, _)| JobRef::new(number, job))
-        });
-        open.collect()
+        self.jobs().filter(|(_, job)| is_open(job)).map(|(at, _)| at).collect()
     }
 
     pub(super) fn clear_queues(&mut self) {
@@ -418,7 +423,7 @@ impl Scheduler {
 
     /// The origins of the inputs of all active calls.
     pub(super) fn origins(&self) -> impl Iterator<Item = &Origins> {
-        self.steps.iter().flat_map(|(_, step)| step.origins())
+        self.jobs().map(|(_, job)| &job.origins)
     }
 
     pub(super) fn counters(&self) -> Counters {

@@ -190,16 +190,14 @@ impl Session {
         if self.graph.is_some() {
             return;
         }
-        let steps = self.scheduler.steps().flat_map(|(number, step)| {
-            let jobs = (0..).zip(&step.jobs).filter(|(_, job)| job.status == Status::Waiting);
-            jobs.map(move |(index, job)| ((number, index), job, &step.calls[job.call]))
-        });
-        let waiting = steps.filter(|(place, ..)| !self.transcript.has_shown_waiting(*place));
+        let waiting = self.scheduler.jobs().filter(|(_, job)| job.status == Status::Waiting);
         let events: Vec<(TranscriptEvent, Origins)> = waiting
-            .map(|(place, job, call)| {
+            .filter(|(at, _)| !self.transcript.has_shown_waiting((at.step, at.job)))
+            .map(|(at, job)| {
+                let call = self.scheduler.call(at);
                 let proposed = call.proposal_for(job.instance.as_deref());
                 let entry = CallEntry {
-                    place,
+                    place: (at.step, at.job),
                     call: Arc::new(params_alone(&proposed, call)),
                     status: Status::Waiting.into(),
                     error: None,

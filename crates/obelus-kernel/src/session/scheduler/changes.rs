@@ -18,84 +18,62 @@ impl Scheduler {
         self.steps.get_mut(at.step)?.jobs.get_mut(at.index())
     }
 
+    pub(super) fn change(&mut self, at: JobRef, change: impl FnOnce(&mut Job)) {
+        if let Some(job) = self.job_mut(at) {
+            change(job);
+        }
+    }
+
     /// The call has its values, with these origins.
     pub(in crate::session) fn freeze(&mut self, at: JobRef, call: Arc<Value>, origins: Origins, is_model_call: bool) {
-        if let Some(job) = self.job_mut(at) {
-            job.frozen = Some(Frozen { call, edited: None });
-            job.origins = origins;
-            job.is_model_call = is_model_call;
-        }
+        let frozen = Some(Frozen { call, edited: None });
+        self.change(at, |job| (job.frozen, job.origins, job.is_model_call) = (frozen, origins, is_model_call));
     }
 
     /// A person has changed the call.
     pub(in crate::session) fn replace_frozen(&mut self, at: JobRef, frozen: Frozen) {
-        if let Some(job) = self.job_mut(at) {
-            job.frozen = Some(frozen);
-        }
+        self.change(at, |job| job.frozen = Some(frozen));
     }
 
     /// A person has approved the call.
     pub(in crate::session) fn approve(&mut self, at: JobRef) {
-        if let Some(job) = self.job_mut(at) {
-            job.is_approved = true;
-        }
+        self.change(at, |job| job.is_approved = true);
         self.make_ready(at);
     }
 
     /// The approval does not cover the call any more.
     pub(in crate::session) fn withdraw_approval(&mut self, at: JobRef) {
-        if let Some(job) = self.job_mut(at) {
-            job.is_approved = false;
-        }
+        self.change(at, |job| job.is_approved = false);
     }
 
     /// The delegate or the model gets this part of the context.
     pub(in crate::session) fn set_scope(&mut self, at: JobRef, scope: Vec<Value>) {
-        if let Some(job) = self.job_mut(at) {
-            job.scope = scope;
-        }
+        self.change(at, |job| job.scope = scope);
     }
 
-    /// The same call starts again.
-    pub(in crate::session) fn count_attempt(&mut self, at: JobRef) {
-        if let Some(job) = self.job_mut(at) {
-            job.attempt += 1;
-        }
-    }
-
-    /// The driver starts the call.
-    pub(in crate::session) fn note_start(&mut self, at: JobRef, now: Time) {
-        if let Some(job) = self.job_mut(at) {
-            job.started = now;
-        }
+    /// The same call runs again.
+    pub(in crate::session) fn run_again(&mut self, at: JobRef, now: Time) {
+        self.change(at, |job| (job.attempt, job.started) = (job.attempt + 1, now));
     }
 
     /// Adds origins to the result.
     pub(in crate::session) fn add_origins(&mut self, at: JobRef, more: &Origins) {
-        if let Some(job) = self.job_mut(at) {
-            job.origins.join(more);
-        }
+        self.change(at, |job| job.origins.join(more));
     }
 
     /// The paths that the call has written. Those noted first count: side writes are noted with the result's paths.
     pub(in crate::session) fn note_written(&mut self, at: JobRef, paths: Vec<Path>) {
-        if let Some(job) = self.job_mut(at) {
-            job.written.get_or_insert(paths);
-        }
+        self.change(at, |job| _ = job.written.get_or_insert(paths));
     }
 
     /// A person said that it happened, and did not give its result.
     pub(in crate::session) fn note_unknown_result(&mut self, at: JobRef) {
-        if let Some(job) = self.job_mut(at) {
-            job.is_result_unknown = true;
-        }
+        self.change(at, |job| job.is_result_unknown = true);
     }
 
     /// All delegates know that the call is in doubt.
     pub(in crate::session) fn note_doubt(&mut self, at: JobRef) {
-        if let Some(job) = self.job_mut(at) {
-            job.is_doubt_noted = true;
-        }
+        self.change(at, |job| job.is_doubt_noted = true);
     }
 
     /// Its doubt is settled. Returns whether it was noted.
@@ -105,9 +83,7 @@ impl Scheduler {
 
     /// The running call asks a person.
     pub(in crate::session) fn open_elicitation(&mut self, at: JobRef) {
-        if let Some(job) = self.job_mut(at) {
-            job.elicitations += 1;
-        }
+        self.change(at, |job| job.elicitations += 1);
         self.set_awaits_user(at, true);
     }
 
@@ -122,17 +98,13 @@ impl Scheduler {
 
     /// All of its elicitations have ended.
     pub(in crate::session) fn close_elicitations(&mut self, at: JobRef) {
-        if let Some(job) = self.job_mut(at) {
-            job.elicitations = 0;
-        }
+        self.change(at, |job| job.elicitations = 0);
         self.set_awaits_user(at, false);
     }
 
     /// The error of its report. The model is not told of it otherwise.
     pub(in crate::session) fn set_error(&mut self, at: JobRef, error: ReportError) {
-        if let Some(job) = self.job_mut(at) {
-            job.error = Some(Box::new(error));
-        }
+        self.change(at, |job| job.error = Some(Box::new(error)));
     }
 
     /// The error of its report, which the model sees when the step rests. `own`: the origins of the error's text.

@@ -73,6 +73,7 @@ pub(crate) enum Trigger {
 }
 
 /// The active calls of one solution.
+#[derive(Default)]
 pub(crate) struct ActiveStep {
     pub(crate) calls: Vec<Arc<Call>>,
     pub(crate) who: Vec<RunsFor>,
@@ -197,23 +198,8 @@ impl ActiveStep {
         if let Some(cycle) = graph.any_cycle() {
             faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name())));
         }
-        let open = jobs.len();
-        let before_reading = literal.is_trusted();
-        let errors = Vec::new();
-        let (first_open, is_by_person) = (0, false);
-        let step = Self {
-            calls,
-            who,
-            jobs,
-            graph,
-            sequential,
-            first_open,
-            open,
-            errors,
-            literal,
-            before_reading,
-            is_by_person,
-        };
+        let (open, before_reading) = (jobs.len(), literal.is_trusted());
+        let step = Self { calls, who, jobs, graph, sequential, open, literal, before_reading, ..Self::default() };
         (step, faults)
     }
 
@@ -228,6 +214,11 @@ impl ActiveStep {
         }
     }
 
+    /// Its jobs. `number` is the step's own.
+    pub(crate) fn places(&self, number: u32) -> impl Iterator<Item = JobRef> + use<> {
+        (0..self.jobs.len()).map(move |job| JobRef::new(number, job))
+    }
+
     /// Whether the result of a job is waited for.
     pub(crate) fn is_awaited(&self, job: usize) -> bool {
         self.call(job).output_path.is_some() || !self.graph.fed_by(job).is_empty()
@@ -235,6 +226,11 @@ impl ActiveStep {
 
     pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
         &self.calls[self.jobs[job].call]
+    }
+
+    /// Whether the call of a job runs for every instance.
+    pub(crate) fn is_for_each(&self, job: usize) -> bool {
+        self.who[self.jobs[job].call] == RunsFor::Each
     }
 
     /// The identity of a job's call, without remarks.
@@ -375,11 +371,6 @@ impl ActiveStep {
 
     pub(crate) fn has_running(&self) -> bool {
         self.jobs.iter().any(|job| job.status == Status::Running)
-    }
-
-    /// The origins of the inputs of its calls.
-    pub(crate) fn origins(&self) -> impl Iterator<Item = &Origins> {
-        self.jobs.iter().map(|job| &job.origins)
     }
 
     /// Its calls as proposed. `number` is the step's own.
