@@ -5,7 +5,8 @@
 //! latest. The session does no I/O and has no clock, so the same inputs in the same order always give the same tasks
 //! and the same memory.
 //!
-//! A session is made of parts that own their data. Only `delegate` knows the type `Session`, because a delegate is one:
+//! A session is made of parts that own their data and do not know each other. Only `delegate` knows the type `Session`,
+//! because a delegate is one:
 //!
 //! | part | owns |
 //! |---|---|

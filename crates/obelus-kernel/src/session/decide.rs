@@ -185,12 +185,7 @@ impl Session {
     /// Drops the jobs of calls that are left out, and those that read a value of which these would write a part.
     fn drop_left_out(&mut self, step: u32, left_out: &[usize], reason: &str) {
         loop {
-            let is_dropped = |at: &JobRef| {
-                let (job, step) = (self.scheduler.job(*at), self.scheduler.step_of(*at));
-                let reads_part = || step.reads_part_of_denied(at.index());
-                !job.status.is_final() && (left_out.binary_search(&job.call).is_ok() || reads_part())
-            };
-            let dropped: Vec<JobRef> = self.scheduler.places(step).into_iter().filter(is_dropped).collect();
+            let dropped = self.scheduler.left_out_of(step, left_out);
             if dropped.is_empty() {
                 return;
             }

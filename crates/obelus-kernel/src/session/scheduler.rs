@@ -20,6 +20,7 @@ use serde_json::Value;
 use super::ids::{JobRef, LocalCall, RequestId, RequestNumber, Routed};
 use super::output::CallReport;
 use super::proposed_step::ProposedStep;
+use crate::call::identity::identity;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::origin::Origins;
@@ -104,6 +105,18 @@ impl Scheduler {
         self.steps.get(number).into_iter().flat_map(|step| step.places(number)).collect()
     }
 
+    /// The open jobs of a step whose calls are left out, and those that read a value of which a denied job would have
+    /// written a part.
+    pub(super) fn left_out_of(&self, number: u32, left_out: &[usize]) -> Vec<JobRef> {
+        let Some(step) = self.steps.get(number) else { return Vec::new() };
+        let is_left_out = |at: &JobRef| {
+            let job = &step.jobs[at.index()];
+            let is_named = left_out.binary_search(&job.call).is_ok();
+            !job.status.is_final() && (is_named || step.reads_part_of_denied(at.index()))
+        };
+        step.places(number).filter(is_left_out).collect()
+    }
+
     /// The active steps, by number.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &ActiveStep)> {
         self.steps.iter()
@@ -124,13 +137,6 @@ impl Scheduler {
         self.steps.get(at.step)?.jobs.get(at.index())
     }
 
-    /// Stores an added result, if another call of the step reads it.
-    pub(super) fn note_added(&mut self, at: JobRef, value: &Value) {
-        if let Some(step) = self.steps.get_mut(at.step) {
-            step.note_added(at.index(), value);
-        }
-    }
-
     /// The call of an active job.
     pub(super) fn call(&self, at: JobRef) -> &Arc<Call> {
         self.steps[at.step].call(at.index())
@@ -141,9 +147,10 @@ impl Scheduler {
         self.find(at)?.frozen.as_ref()
     }
 
-    /// The identity of a job's call.
+    /// The identity of a job's call, without remarks.
     pub(super) fn identity(&self, at: JobRef) -> String {
-        self.steps[at.step].identity(at.index())
+        let call = self.call(at);
+        identity(&call.proposal_for(self.job(at).instance.as_deref()), |name| call.aside(name).is_some())
     }
 
     pub(super) fn set_status(&mut self, at: JobRef, status: Status) {
@@ -406,7 +413,8 @@ impl Scheduler {
 
     /// Removes the steps whose jobs have all ended.
     pub(super) fn take_ended(&mut self) -> Vec<(u32, ActiveStep)> {
-        let is_over = |step: &ActiveStep| step.open == 0 && !step.has_running();
+        let is_running = |job: &Job| job.status == Status::Running;
+        let is_over = |step: &ActiveStep| step.open == 0 && !step.jobs.iter().any(is_running);
         let ended: Vec<u32> = self.steps.iter().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
         ended.into_iter().filter_map(|number| Some((number, self.steps.remove(number)?))).collect()
     }

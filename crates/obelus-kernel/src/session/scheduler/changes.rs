@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::step::{Frozen, Job};
 use super::{JobRef, Scheduler};
+use crate::fold::Method;
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::policy::Reason;
@@ -59,6 +60,17 @@ impl Scheduler {
     /// Adds origins to the result.
     pub(in crate::session) fn add_origins(&mut self, at: JobRef, more: &Origins) {
         self.change(at, |job| job.origins.join(more));
+    }
+
+    /// Stores an added result, if another call of the step reads it: the earlier value does not count.
+    pub(in crate::session) fn note_added(&mut self, at: JobRef, value: &Value) {
+        let Some(step) = self.steps.get_mut(at.step) else { return };
+        let (call, method) = (step.call(at.index()), step.call(at.index()).output_method);
+        // The list of all results is older than this plan, and a reference to it means that.
+        let is_read = !call.keeps_by_default && !step.graph.fed_by(at.index()).is_empty();
+        if method != Method::Set && is_read {
+            step.jobs[at.index()].added = Some(Box::new((method, value.clone())));
+        }
     }
 
     /// The paths that the call has written. Those noted first count: side writes are noted with the result's paths.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::call::identity::identity;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::expr::Expr;
@@ -203,17 +202,6 @@ impl ActiveStep {
         (step, faults)
     }
 
-    /// Stores an added result, if another call reads it: the earlier value does not count.
-    pub(crate) fn note_added(&mut self, job: usize, value: &Value) {
-        let call = self.call(job);
-        let method = call.output_method;
-        // The list of all results is older than this plan, and a reference to it means that.
-        let is_read = !call.keeps_by_default && !self.graph.fed_by(job).is_empty();
-        if method != Method::Set && is_read {
-            self.jobs[job].added = Some(Box::new((method, value.clone())));
-        }
-    }
-
     /// Its jobs. `number` is the step's own.
     pub(crate) fn places(&self, number: u32) -> impl Iterator<Item = JobRef> + use<> {
         (0..self.jobs.len()).map(move |job| JobRef::new(number, job))
@@ -231,13 +219,6 @@ impl ActiveStep {
     /// Whether the call of a job runs for every instance.
     pub(crate) fn is_for_each(&self, job: usize) -> bool {
         self.who[self.jobs[job].call] == RunsFor::Each
-    }
-
-    /// The identity of a job's call, without remarks.
-    pub(crate) fn identity(&self, job: usize) -> String {
-        let call = self.call(job);
-        let is_aside = |name: &str| call.asides.as_ref().is_some_and(|asides| asides.contains_key(name));
-        identity(&call.proposal_for(self.jobs[job].instance.as_deref()), is_aside)
     }
 
     /// Whether the previous call of a sequential step still holds this one back.
@@ -367,10 +348,6 @@ impl ActiveStep {
             }
         });
         fault
-    }
-
-    pub(crate) fn has_running(&self) -> bool {
-        self.jobs.iter().any(|job| job.status == Status::Running)
     }
 
     /// Its calls as proposed. `number` is the step's own.
