@@ -5,7 +5,8 @@
 //! latest. The session does no I/O and has no clock, so the same inputs in the same order always give the same tasks
 //! and the same memory.
 //!
-//! A session is made of parts that own their data. Only `delegate` knows the type `Session`, because a delegate is one:
+//! A session is made of parts that own their data and do not know each other. Only `delegate` knows the type `Session`,
+//! because a delegate is one:
 //!
 //! | part | owns |
 //! |---|---|
@@ -39,7 +40,7 @@
 //! | `edit_call`, `edit_plan`, `edited_params` | edits by people, and what they changed |
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
-//! | `plan_graph` | the calls of a turn as a graph |
+//! | `plan_graph` | the calls of a turn as a graph; `proposed_step`: those of a step as proposed |
 //! | `naming` | calls, questions and values as text for people |
 //! | `rules` | changes of the agent's file |
 //! | `checkpoint` | the stored form of a resting session |
@@ -78,6 +79,7 @@ pub mod plan_graph;
 mod preview_reads;
 mod prompt;
 mod prompt_tail;
+mod proposed_step;
 mod redact;
 mod refused;
 pub mod report_error;

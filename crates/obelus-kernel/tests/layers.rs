@@ -130,9 +130,19 @@ fn end_of_raw(text: &str) -> usize {
 
 /// The code with empty lines in place of its inner modules, tests among them.
 fn without_inner(code: &str) -> String {
+    without_modules(code, "mod ")
+}
+
+/// The code with empty lines in place of its tests.
+fn without_tests(code: &str) -> String {
+    without_modules(code, "mod tests ")
+}
+
+/// The code with empty lines in place of the inner modules whose first line has this text.
+fn without_modules(code: &str, named: &str) -> String {
     let mut is_inner = false;
     let line = |line: &str| {
-        let begins = !line.starts_with(' ') && line.contains("mod ") && line.ends_with('{');
+        let begins = !line.starts_with(' ') && line.contains(named) && line.ends_with('{');
         let is_left_out = is_inner || begins;
         is_inner = is_left_out && line != "}";
         if is_left_out { "\n".to_owned() } else { format!("{line}\n") }
@@ -180,12 +190,14 @@ fn first_name(text: &str) -> String {
     text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// The module of each name that `lib.rs` exports. Names from the notebook are left out.
-fn exported(lib: &str) -> BTreeMap<String, String> {
+/// The module of each name that `lib.rs` or `session.rs` has. Names from the notebook are left out.
+fn exported(text: &str) -> BTreeMap<String, String> {
     let mut exported = BTreeMap::new();
-    for statement in lib.split(';') {
-        let Some((_, path)) = statement.split_once("pub use ") else { continue };
-        let Some((module, names)) = path.split_once("::") else { continue };
+    for statement in code_of(text).split(';') {
+        let mut lines = statement.split_inclusive('\n').skip_while(|line| use_of(line).is_none());
+        let Some(first) = lines.next().and_then(use_of) else { continue };
+        let path = lines.fold(first.to_owned(), |path, line| path + line);
+        let Some((module, names)) = path.trim_start_matches("super::").split_once("::") else { continue };
         if module == "obelus_notebook" {
             continue;
         }
@@ -194,6 +206,12 @@ fn exported(lib: &str) -> BTreeMap<String, String> {
         }
     }
     exported
+}
+
+/// The path of a line with `use`, up to the line's end.
+fn use_of(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("pub use ").or_else(|| line.strip_prefix("use "))
 }
 
 /// The forbidden dependencies in a file.
@@ -269,30 +287,113 @@ const PARTS: [&str; 12] = [
     "turn",
 ];
 
+/// The uses of one part by another that are allowed, each with its reason.
+const ALLOWED: [(&str, &str, &str); 2] = [
+    ("state_projection", "inbox", "it gives the confirmations of open questions their keys"),
+    ("turn", "spent", "the usage of a turn is counted like that of the session"),
+];
+
 /// The lines of a part that name the session. Its tests may.
 fn names_session(text: &str) -> Vec<usize> {
-    let outer = without_inner(&code_of(text));
-    let is_name = |line: &str| line.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == "Session");
-    (1..).zip(outer.lines()).filter(|(_, line)| is_name(line)).map(|(number, _)| number).collect()
+    let code = without_tests(&code_of(text));
+    let is_name = |line: &str| words(line).any(|word| word == "Session");
+    (1..).zip(code.lines()).filter(|(_, line)| is_name(line)).map(|(number, _)| number).collect()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+/// The path that a text begins with, including its list.
+fn path(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.find(|c: char| {
+        let is_in_path = depth > 0 || c.is_alphanumeric() || "_:{*".contains(c);
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        !is_in_path
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// The words of all paths that begin in the module `session`, each with its line. Tests of a part may use all. Below a
+/// part's own file, `super::super::` is the session.
+fn used_of_session(text: &str, is_below: bool) -> Vec<(usize, String)> {
+    let code = without_tests(&code_of(text));
+    let outer = if is_below { String::new() } else { without_inner(&code) };
+    let mut found = Vec::new();
+    for (root, code) in [("session::", &code), ("super::super::", &code), ("super::", &outer)] {
+        for (at, _) in code.match_indices(root) {
+            let line = code[..at].matches('\n').count() + 1;
+            found.extend(words(path(&code[at + root.len()..])).map(|word| (line, word.to_owned())));
+        }
+    }
+    found
+}
+
+/// The uses in a file of a part of another part, or of a file that knows the session.
+fn offences_of_part(
+    file: &str,
+    text: &str,
+    exported: &BTreeMap<String, String>,
+    knows_session: &dyn Fn(&str) -> bool,
+) -> Vec<String> {
+    let part = file.split(['/', '.']).next().unwrap_or_default();
+    let is_allowed = |used: &str| ALLOWED.iter().any(|(user, allowed, _)| (*user, *allowed) == (part, used));
+    let mut found: Vec<String> =
+        names_session(text).iter().map(|line| format!("{file}:{line}: it names `Session`")).collect();
+    for (line, word) in used_of_session(text, file.contains('/')) {
+        let used = exported.get(&word).unwrap_or(&word).as_str();
+        if PARTS.contains(&used) && used != part && !is_allowed(used) {
+            found.push(format!("{file}:{line}: the part `{part}` uses the part `{used}`"));
+        } else if !PARTS.contains(&used) && knows_session(used) {
+            found.push(format!("{file}:{line}: `{used}` knows the session"));
+        }
+    }
+    found.dedup();
+    found
 }
 
 #[test]
-fn no_part_of_a_session_knows_the_session() {
-    let folder = sources()[1].join("session");
+fn no_part_of_a_session_knows_the_session_or_another_part() {
+    let source = sources()[1].clone();
+    let folder = source.join("session");
+    let exported = exported(&fs::read_to_string(source.join("session.rs")).unwrap());
+    let text_of = |module: &str| fs::read_to_string(folder.join(format!("{module}.rs")));
+    let knows_session = |module: &str| text_of(module).is_ok_and(|text| !names_session(&text).is_empty());
     let mut found = Vec::new();
     for part in PARTS {
         let mut all = vec![folder.join(format!("{part}.rs"))];
         if folder.join(part).is_dir() {
             files(&folder.join(part), &mut all);
         }
-        for file in all {
-            let lines = names_session(&fs::read_to_string(&file).unwrap());
-            found.extend(lines.iter().map(|line| format!("{}:{line}", file.strip_prefix(&folder).unwrap().display())));
+        for path in all.iter().filter(|path| !path.ends_with("tests.rs")) {
+            let name = path.strip_prefix(&folder).unwrap().display().to_string();
+            found.extend(offences_of_part(&name, &fs::read_to_string(path).unwrap(), &exported, &knows_session));
         }
     }
-    assert!(found.is_empty(), "these name `Session`:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_use_of_the_session_or_another_part_is_detected_in_every_form() {
+    let exported = exported("pub mod a {\n    pub use super::inbox::Form;\n}\npub use inbox::{About,\n    Question};");
+    let knows_session = |module: &str| module == "judge";
+    let found = |file: &str, text: &str| offences_of_part(file, text, &exported, &knows_session).len();
+    assert_eq!(found("memory.rs", "use super::ids::JobRef;\n// super::inbox\nfn f(_: super::input::Input) {}"), 0);
     assert_eq!(
-        names_session("/// A Session.\nuse super::{Refused, Session};\nmod tests {\n    use super::Session;\n}"),
-        [2]
+        found("memory.rs", "/// A Session.\nuse super::{Refused, Session};\nmod tests {\n    use super::Session;\n}"),
+        1
     );
+    assert_eq!(found("memory.rs", "use super::inbox::Inbox;"), 1);
+    assert_eq!(found("memory.rs", "use super::{ids::JobRef,\n    scheduler::{Job, Status}};"), 1);
+    assert_eq!(found("memory.rs", "fn f(_: crate::session::Question) {}\nfn g(_: super::a::Form) {}"), 2);
+    assert_eq!(found("memory.rs", "use crate::{fault::Fault, session::turn::Turn};"), 1);
+    assert_eq!(
+        found("memory.rs", "mod inner {\n    use super::inbox::Own;\n    use super::super::inbox::About;\n}"),
+        1
+    );
+    assert_eq!(found("memory.rs", "use super::judge::f;"), 1);
+    assert_eq!(found("memory/results.rs", "use super::turn::Own;\nuse super::super::turn::Turn;"), 1);
+    assert_eq!(found("inbox/question.rs", "use crate::session::inbox::About;\nuse crate::session::Question;"), 0);
+    assert_eq!(found("turn.rs", "use super::spent::Spent;\nmod tests {\n    use crate::session::inbox::About;\n}"), 0);
 }

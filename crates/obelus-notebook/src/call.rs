@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use smallvec::smallvec;
 
+use crate::call_fields::CallFields as _;
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
@@ -94,6 +95,18 @@ impl Call {
             self.output_path = Some(OutputPath { alternatives: smallvec![smallvec![Arc::new(Path::root(RESULTS))]] });
             self.output_method = Method::Push;
             self.keeps_by_default = true;
+        }
+    }
+
+    /// The proposal for an instance: it names the instance, also if the plan was a template.
+    pub fn proposal_for(&self, instance: Option<&str>) -> Arc<Value> {
+        match instance {
+            Some(name) if self.raw.instance() != Some(name) && self.raw.is_object() => {
+                let mut call = (*self.raw).clone();
+                call["_instance"] = name.into();
+                Arc::new(call)
+            }
+            _ => Arc::clone(&self.raw),
         }
     }
 

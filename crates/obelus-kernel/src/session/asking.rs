@@ -20,7 +20,7 @@ use crate::path::Segment;
 use crate::policy::{Reason, pays};
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::describe::{CallPart, describe, marks};
-use obelus_notebook::plan::{RunsFor, StepOptions};
+use obelus_notebook::plan::StepOptions;
 
 /// A step, and the index of the call that was expanded over instances.
 type TemplateId = (u32, usize);
@@ -44,8 +44,7 @@ impl Session {
     pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, reasons: Vec<Reason>) {
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
         let described = self.described(at, call, &frozen);
-        let step = self.scheduler.step_of(at);
-        if step.who[step.jobs[at.index()].call] == RunsFor::Each {
+        if self.scheduler.step_of(at).is_for_each(at.index()) {
             self.scheduler.set_status(at, Status::Asking);
             let grounded = self.grounded_values(at, call);
             self.inbox.ask_later(NeedsPerson { at, described, reasons, grounded });

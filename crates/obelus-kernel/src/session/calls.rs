@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::Session;
 use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Outcome};
 use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
-use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
+use super::scheduler::{Claimed, NO_VALUE, Readiness, Status, call_id};
 use super::sent_by::SentBy;
 use super::solve::has_output;
 use super::turn::Phase;
-use super::{Session, error_data};
 use crate::call::Call;
 use crate::call::freeze::{add_metas, fit, frozen_call, frozen_fields, whole_proposal, with_fields};
 use crate::expr::Expr;
@@ -86,11 +86,7 @@ impl Session {
             add_metas(fields.to_mut(), &call, instance);
         }
         let is_model_call = self.settings.is_model_call(&call, tool);
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.frozen = Some(Frozen { call: with_fields(&call, fields), edited: None });
-            job.origins = origins;
-            job.is_model_call = is_model_call;
-        }
+        self.scheduler.freeze(at, with_fields(&call, fields), origins, is_model_call);
         if is_model_call {
             self.prepare_model_call(at, &call);
         } else {
@@ -112,21 +108,17 @@ impl Session {
         if !awaits_input {
             return self.fail_by(at, &Fault::new(Rule::Plan4, format!("{text}, and no call writes it")));
         }
-        if let Some(job) = self.scheduler.job_mut(at) {
-            let lacks = Some(Lack::Value(expr.to_string()));
-            let error = ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(NO_VALUE, text) };
-            job.error = Some(Box::new(error));
-        }
-        self.close(at, Status::Skipped);
+        let lacks = Some(Lack::Value(expr.to_string()));
+        let error = ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(NO_VALUE, text) };
+        self.close_with(at, Status::Skipped, error);
     }
 
     /// Skips a job whose needed value never came: its report says which.
     fn skip(&mut self, at: JobRef) {
-        let missing = self.scheduler.step_of(at).missing(at.index(), &self.memory.context);
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.error = missing.map(Box::new);
+        match self.scheduler.step_of(at).missing(at.index(), &self.memory.context) {
+            Some(missing) => self.close_with(at, Status::Skipped, missing),
+            None => self.close(at, Status::Skipped),
         }
-        self.close(at, Status::Skipped);
     }
 
     /// A model call has its result, or the model is asked for it.
@@ -174,7 +166,7 @@ impl Session {
         if call.output_path.is_none() {
             self.turn.note_progress();
         }
-        self.scheduler.run(at);
+        self.scheduler.run(at, self.memory.now());
         if let Some(delegate) = &call.delegate {
             let scope = self.scope_of(at);
             return self.start_delegate(at, delegate, scope);
@@ -202,9 +194,7 @@ impl Session {
         if let Some(reason) = refusal.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
             return self.finish(at, Outcome::Error(CallError::new(Rule::Pol2.name(), reason)));
         }
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.attempt += 1;
-        }
+        self.scheduler.run_again(at, self.memory.now());
         self.send_to_driver(at);
     }
 
@@ -229,10 +219,6 @@ impl Session {
         let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
         (start.scope, start.attempt) = (scope, job.attempt);
         start.consent = self.consent_of((at.step, at.job)).map(|consent| consent.number);
-        let now = self.memory.now();
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.started = now;
-        }
         self.tasks.push(Task::Call(Box::new(start)));
     }
 
@@ -295,19 +281,18 @@ impl Session {
         }
         let own = if has_run { self.settings.origin_of_error(self.scheduler.call(at)) } else { Origins::default() };
         let name = self.scheduler.identity(at);
-        let raw = Arc::clone(&self.scheduler.call(at).raw);
         let text = json!(error).to_string();
-        if let Some(step) = self.scheduler.step_mut(at.step) {
-            let job = &mut step.jobs[at.index()];
-            let call = with_instance(&raw, job.instance.as_deref());
-            let origins = job.origins.clone().joined(&own);
-            step.errors.push((error_data((*call).clone(), &error), origins));
-            job.error = Some(Box::new(error));
-        }
+        self.scheduler.record_error(at, error, &own);
         // The graph's own counters and limit decide how often its nodes may fail.
         if !matches!(self.graph.as_ref().and_then(super::GraphRun::current), Some(StepNode::Call { .. })) {
             self.turn.note_failure(&name, &text);
         }
+    }
+
+    /// Ends a job, with an error for its report alone.
+    pub(super) fn close_with(&mut self, at: JobRef, status: Status, error: ReportError) {
+        self.scheduler.set_error(at, error);
+        self.close(at, status);
     }
 
     /// Sets a job's final status, and updates everything that depends on it.
@@ -335,11 +320,8 @@ impl Session {
     /// At the end of a turn that must stop, skips calls that have not begun. Calls that wait for a person stay.
     pub(super) fn drop_open_jobs(&mut self) {
         for at in self.scheduler.drop_open() {
-            if let Some(job) = self.scheduler.job_mut(at) {
-                let message = "the turn ended before it could start";
-                job.error = Some(Box::new(ReportError::new("not_started", message)));
-            }
-            self.close(at, Status::Skipped);
+            let error = ReportError::new("not_started", "the turn ended before it could start");
+            self.close_with(at, Status::Skipped, error);
         }
         self.scheduler.clear_queues();
     }
@@ -410,9 +392,6 @@ impl Session {
 
     /// Uses the early start of a job's call, running or ended, if there is one.
     fn claim_early_call(&mut self, at: JobRef) -> bool {
-        if self.scheduler.early.is_empty() {
-            return false;
-        }
         let Some(call) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return false };
         match self.scheduler.early.claim(at, &call) {
             None => return false,

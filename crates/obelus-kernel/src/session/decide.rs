@@ -184,14 +184,8 @@ impl Session {
 
     /// Drops the jobs of calls that are left out, and those that read a value of which these would write a part.
     fn drop_left_out(&mut self, step: u32, left_out: &[usize], reason: &str) {
-        let count = self.scheduler.step(step).map_or(0, |step| step.jobs.len());
         loop {
-            let is_dropped = |at: &JobRef| {
-                let (job, step) = (self.scheduler.job(*at), self.scheduler.step_of(*at));
-                let reads_part = || step.reads_part_of_denied(at.index());
-                !job.status.is_final() && (left_out.binary_search(&job.call).is_ok() || reads_part())
-            };
-            let dropped: Vec<JobRef> = (0..count).map(|job| JobRef::new(step, job)).filter(is_dropped).collect();
+            let dropped = self.scheduler.left_out_of(step, left_out);
             if dropped.is_empty() {
                 return;
             }
@@ -204,9 +198,7 @@ impl Session {
             // An unknown result is not written and not validated: the effect has happened.
             Decision::Happened { result: Value::Null } => {
                 for at in self.inbox.get(number).into_iter().flat_map(Question::jobs) {
-                    if let Some(job) = self.scheduler.job_mut(at) {
-                        job.is_result_unknown = true;
-                    }
+                    self.scheduler.note_unknown_result(at);
                 }
                 Some(Outcome::Messages(Vec::new()))
             }
@@ -265,10 +257,7 @@ impl Session {
             let Some((&primary, others)) = jobs.split_first() else { continue };
             self.inbox.grant(hash, primary);
             self.forget_shared_denial(primary);
-            if let Some(job) = self.scheduler.job_mut(primary) {
-                job.is_approved = true;
-            }
-            self.scheduler.make_ready(primary);
+            self.scheduler.approve(primary);
             others.iter().for_each(|&other| self.join(other, primary));
         }
     }
@@ -306,10 +295,7 @@ impl Session {
     }
 
     pub(super) fn drop_denied(&mut self, at: JobRef, reason: &str) {
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.error = Some(Box::new(ReportError::new("denied", reason)));
-        }
-        self.close(at, Status::Denied);
+        self.close_with(at, Status::Denied, ReportError::new("denied", reason));
     }
 
     /// Makes one job's result count for another one as well.

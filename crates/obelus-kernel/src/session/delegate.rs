@@ -60,9 +60,7 @@ impl Delegates {
 impl Session {
     /// Starts the delegate of a call, or requests its file.
     pub(super) fn start_delegate(&mut self, at: JobRef, delegate: &str, scope: Vec<Value>) {
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.scope = scope;
-        }
+        self.scheduler.set_scope(at, scope);
         if delegate == "anonymous" {
             return self.start_child(at, Value::Null);
         }

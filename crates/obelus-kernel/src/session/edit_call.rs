@@ -62,9 +62,7 @@ impl Session {
         // Calls that joined it have the same result, so they are reported as edited too.
         let joined = self.inbox.get(number).into_iter().flat_map(|question| &question.calls[index].jobs);
         for at in std::iter::once(&at).chain(joined) {
-            if let Some(job) = self.scheduler.job_mut(*at) {
-                job.frozen = Some(frozen.clone());
-            }
+            self.scheduler.replace_frozen(*at, frozen.clone());
         }
         self.approve(number, &[index], by);
         Ok(())

@@ -5,10 +5,9 @@ use serde_json::Value;
 
 use super::ids::{CallId, JobRef, LocalCall, QuestionNumber, Routed};
 use super::inbox::{
-    About, AskedCall, Draft, Elicitation, ElicitationRequest, Question, QuestionStatus, check_answer,
-    describe_elicitation,
+    About, AskedCall, Draft, Elicitation, Question, QuestionStatus, check_answer, describe_elicitation,
 };
-use super::input::Decision;
+use super::input::{Decision, ElicitationRequest};
 use super::output::{ElicitationAnswer, Task};
 use super::sent_by::SentBy;
 use super::{Refused, Session};
@@ -68,10 +67,7 @@ impl Session {
         let draft = Draft::new(About::Input, vec![asked], description);
         let elicitation = Some(Elicitation { job: at, call, key });
         self.ask(Draft { schema: Some(schema), elicitation, ..draft });
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.elicitations += 1;
-        }
-        self.scheduler.set_awaits_user(at, true);
+        self.scheduler.open_elicitation(at);
     }
 
     /// Whether a running call waits for a person, here or in a delegate.
@@ -109,13 +105,7 @@ impl Session {
         let reason = if let ElicitationAnswer::Declined { reason } = &answer { Some(reason.as_str()) } else { None };
         self.end_question(number, status, by, reason);
         self.inbox.close_elicitation(job, number);
-        let left = self.scheduler.job_mut(job).map(|job| {
-            job.elicitations = job.elicitations.saturating_sub(1);
-            job.elicitations
-        });
-        if left == Some(0) {
-            self.scheduler.set_awaits_user(job, false);
-        }
+        self.scheduler.close_elicitation(job);
         self.turn.reopen();
         self.answer_elicitation_of(call, key, answer);
     }
@@ -129,10 +119,7 @@ impl Session {
         for number in open {
             self.end_question(number, QuestionStatus::Expired, SentBy::NOBODY, Some(CALL_HAS_ENDED));
         }
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.elicitations = 0;
-        }
-        self.scheduler.set_awaits_user(at, false);
+        self.scheduler.close_elicitations(at);
         if self.turn.is_waiting() {
             self.turn.reopen();
         }

@@ -364,7 +364,14 @@ impl Session {
             self.memory.remember(Message::Data(Box::new(data)));
         }
         for (number, step) in self.scheduler.take_ended() {
-            self.transcript.add_ended(number, &step, self.settings.plans_before_reading());
+            if self.settings.plans_before_reading() {
+                self.transcript.add_ended_as_proposed(step.report_as_proposed(number));
+            }
+            self.transcript.add_ended(
+                step.proposed(number),
+                step.report(number),
+                step.jobs.iter().map(|job| &job.origins),
+            );
         }
     }
 }

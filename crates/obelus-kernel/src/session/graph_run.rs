@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ids::QuestionNumber;
-use super::inbox::Question;
 use super::input::{CallError, Limit};
 use super::output::{CallReport, TurnEnd};
 use crate::context::Context;
@@ -173,9 +172,8 @@ impl GraphRun {
     }
 
     /// Records the answer to this node's question, for predicates.
-    pub(super) fn note_answer(&mut self, question: Option<&Question>) {
-        let answer = question.map(|question| json!({"status": question.status, "reason": question.reason}));
-        self.cursor.last = answer.unwrap_or_default();
+    pub(super) fn note_answer(&mut self, answer: Value) {
+        self.cursor.last = answer;
         self.cursor.asked = None;
     }
 

@@ -155,16 +155,13 @@ impl Session {
     pub(super) fn note_doubt(&mut self, at: JobRef) {
         if let Some(effect) = self.unrepeatable_effect(at) {
             self.inbox.open_doubt(effect);
-            if let Some(job) = self.scheduler.job_mut(at) {
-                job.is_doubt_noted = true;
-            }
+            self.scheduler.note_doubt(at);
         }
     }
 
     /// The doubt about a call is settled.
     pub(super) fn forget_doubt(&mut self, at: JobRef) {
-        let is_noted = self.scheduler.job_mut(at).is_some_and(|job| std::mem::take(&mut job.is_doubt_noted));
-        let effect = if is_noted { self.effect_of_job(at) } else { None };
+        let effect = if self.scheduler.forget_doubt(at) { self.effect_of_job(at) } else { None };
         if let Some(effect) = effect {
             self.inbox.close_doubt(&effect);
         }
@@ -172,12 +169,9 @@ impl Session {
 
     /// A delegate ends while effects of it are at work: nobody will learn whether they happened.
     pub(super) fn note_abandoned(&mut self, child: &Session) {
-        let at_work = child.scheduler.steps().flat_map(|(number, step)| {
-            let jobs = (0..step.jobs.len()).map(move |job| JobRef::new(number, job));
-            jobs.filter_map(|at| {
-                let effect = child.unrepeatable_effect(child.scheduler.running_job(at)?)?;
-                Some((effect, child.scheduler.job(at).is_doubt_noted))
-            })
+        let at_work = child.scheduler.jobs().filter_map(|(at, job)| {
+            let effect = child.unrepeatable_effect(child.scheduler.running_job(at)?)?;
+            Some((effect, job.is_doubt_noted))
         });
         for (effect, is_in_doubt) in at_work {
             if is_in_doubt {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
-pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer};
+pub(super) use elicitation::{Elicitation, check_answer};
 pub use elicitation_form::ElicitationForm;
 pub(super) use elicitation_form::describe_elicitation;
 pub(super) use naming::{SessionReason, headline, names_in};

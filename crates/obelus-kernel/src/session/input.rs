@@ -224,6 +224,13 @@ pub enum Answer {
     },
 }
 
+/// What a running call asks a person: the fields of [`Input::Elicit`].
+pub(super) struct ElicitationRequest {
+    pub(super) key: String,
+    pub(super) text: String,
+    pub(super) schema: Value,
+}
+
 /// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

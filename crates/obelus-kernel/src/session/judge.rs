@@ -72,9 +72,7 @@ impl Session {
         if earlier.is_none_or(|why| is_shown(&why)) {
             return true;
         }
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.is_approved = false;
-        }
+        self.scheduler.withdraw_approval(at);
         let verdict = self.verdict_on(at, call, tool);
         self.ask_about_call(at, call, verdict.into_reasons());
         false
@@ -149,10 +147,7 @@ impl Session {
         });
         self.record_error(at, ReportError::by(rule, text), false);
         // The model reads the text. Channels have their own, chosen by the reason.
-        if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
-            error.reason = reason.cloned().map(Box::new);
-            error.origins = origins.map(Box::new);
-        }
+        self.scheduler.explain_refusal(at, reason.cloned(), origins);
         self.close(at, Status::Refused);
     }
 }

@@ -126,7 +126,9 @@ impl Session {
                 if let Some(run) = &mut self.graph
                     && let Some(number) = run.asked()
                 {
-                    run.note_answer(self.inbox.get(number));
+                    let question = self.inbox.get(number);
+                    let answer = question.map(|question| json!({"status": question.status, "reason": question.reason}));
+                    run.note_answer(answer.unwrap_or_default());
                 }
             }
             StepNode::End(_) | StepNode::Faulty(_) => {}

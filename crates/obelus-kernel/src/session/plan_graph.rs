@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Session;
 use super::ids::JobRef;
 use super::inbox::About;
 use super::output::{CallReport, CallStatus};
-use super::scheduler::ActiveStep;
-use crate::call::{Call, StepOptions};
+use super::proposed_step::ProposedStep;
+use crate::call::Call;
 use crate::path::Path;
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{Graph, PlanNode, RunsFor};
@@ -55,33 +54,6 @@ pub struct ValueFlow {
     pub to: usize,
     /// The path.
     pub path: Arc<Path>,
-}
-
-/// The proposed calls of a step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct ProposedStep {
-    number: u32,
-    #[serde(rename = "manner")]
-    options: StepOptions,
-    calls: Vec<Arc<Value>>,
-    /// The call of each job.
-    jobs: Vec<usize>,
-}
-
-impl ProposedStep {
-    pub(super) fn of(number: u32, step: &ActiveStep) -> Self {
-        let keeps_results = step.calls.iter().any(|call| call.keeps_by_default);
-        Self {
-            number,
-            options: StepOptions { sequential: step.sequential, keeps_results },
-            calls: step.calls.iter().map(|call| Arc::clone(&call.raw)).collect(),
-            jobs: step.jobs.iter().map(|job| job.call).collect(),
-        }
-    }
-
-    fn of_job(&self, job: u32) -> Option<&Arc<Value>> {
-        self.calls.get(*self.jobs.get(usize::try_from(job).ok()?)?)
-    }
 }
 
 /// A call, and its data for the graph.

@@ -14,7 +14,7 @@ use super::inbox::Question;
 use super::output::CallReport;
 use super::prompt::Prompt;
 use super::report_error::ReportError;
-use super::scheduler::{ActiveStep, Job, with_instance};
+use super::scheduler::{ActiveStep, Job};
 use crate::call::Call;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
@@ -179,7 +179,7 @@ impl ActiveStep {
             let call = &self.calls[job.call];
             let is_trusted = job.has_trusted_error(call);
             CallReport {
-                call: with_instance(&call.raw, job.instance.as_deref()),
+                call: call.proposal_for(job.instance.as_deref()),
                 error: report
                     .error
                     .map(|error| Box::new(if is_trusted { error.without_reason() } else { error.redacted() })),

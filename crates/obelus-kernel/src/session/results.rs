@@ -122,10 +122,10 @@ impl Session {
     fn close_without_result(&mut self, at: JobRef, error: Option<CallError>) {
         let status = if error.is_some() { Status::Failed } else { Status::Done };
         let own = self.settings.origin_of_error(self.scheduler.call(at));
-        if let (Some(error), Some(job)) = (error, self.scheduler.job_mut(at)) {
-            job.error = Some(Box::new(ReportError::from(&error)));
+        if let Some(error) = error {
+            self.scheduler.set_error(at, (&error).into());
             // The next request shows the model why, in the tool's text.
-            job.origins.join(&own);
+            self.scheduler.add_origins(at, &own);
         }
         self.close(at, status);
         if self.turn.is_at_rest() {
@@ -183,17 +183,13 @@ impl Session {
             Some(paths) => paths.clone(),
             None => call.writes().map(|path| (**path).clone()).collect(),
         };
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.written = Some(of_result.into_iter().chain(beside).collect());
-        }
+        self.scheduler.note_written(at, of_result.into_iter().chain(beside).collect());
         // The text may quote the result.
         let origins = job_origins.joined(&self.settings.origin_of_error(call));
         for message in failed {
             let error = error_data((*frozen).clone(), &ReportError::new("leaves", message));
             self.transcribe_fault(&error, &origins);
-            if let Some(step) = self.scheduler.step_mut(at.step) {
-                step.errors.push((error, origins.clone()));
-            }
+            self.scheduler.add_error(at.step, error, origins.clone());
         }
     }
 
@@ -219,8 +215,8 @@ impl Session {
         self.turn.note_progress();
         match written {
             Ok(written) => {
-                if let (Some(paths), Some(job)) = (written, self.scheduler.job_mut(at)) {
-                    job.written.get_or_insert(paths);
+                if let Some(paths) = written {
+                    self.scheduler.note_written(at, paths);
                 }
                 self.turn.note_success(|| self.scheduler.identity(at));
                 self.close(at, Status::Done);

@@ -4,6 +4,7 @@
 //! result. It decides when a call may run; whether it may run at all is the policy's decision.
 
 mod active_steps;
+mod changes;
 mod early;
 mod expand;
 mod missing;
@@ -18,16 +19,18 @@ use serde_json::Value;
 
 use super::ids::{JobRef, LocalCall, RequestId, RequestNumber, Routed};
 use super::output::CallReport;
-use super::plan_graph::ProposedStep;
+use super::proposed_step::ProposedStep;
+use crate::call::identity::identity;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::origin::Origins;
+use crate::time::Time;
 use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
 pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
 use step::ValueState;
-pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger, with_instance};
+pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger};
 
 /// The active calls.
 #[derive(Default)]
@@ -78,7 +81,7 @@ impl Scheduler {
     pub(super) fn add(&mut self, step: ActiveStep) -> u32 {
         let number = self.next_step;
         self.next_step += 1;
-        self.changed.extend((0..step.jobs.len()).map(|job| JobRef::new(number, job)));
+        self.changed.extend(step.places(number));
         self.steps.insert(number, step);
         number
     }
@@ -97,13 +100,31 @@ impl Scheduler {
         &self.steps[at.step]
     }
 
-    pub(super) fn step_mut(&mut self, number: u32) -> Option<&mut ActiveStep> {
-        self.steps.get_mut(number)
+    /// The jobs of a step.
+    pub(super) fn places(&self, number: u32) -> Vec<JobRef> {
+        self.steps.get(number).into_iter().flat_map(|step| step.places(number)).collect()
+    }
+
+    /// The open jobs of a step whose calls are left out, and those that read a value of which a denied job would have
+    /// written a part.
+    pub(super) fn left_out_of(&self, number: u32, left_out: &[usize]) -> Vec<JobRef> {
+        let Some(step) = self.steps.get(number) else { return Vec::new() };
+        let is_left_out = |at: &JobRef| {
+            let job = &step.jobs[at.index()];
+            let is_named = left_out.binary_search(&job.call).is_ok();
+            !job.status.is_final() && (is_named || step.reads_part_of_denied(at.index()))
+        };
+        step.places(number).filter(is_left_out).collect()
     }
 
     /// The active steps, by number.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &ActiveStep)> {
         self.steps.iter()
+    }
+
+    /// The active jobs, step by step.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = (JobRef, &Job)> {
+        self.steps.iter().flat_map(|(number, step)| step.places(number).zip(&step.jobs))
     }
 
     /// An active job.
@@ -116,17 +137,6 @@ impl Scheduler {
         self.steps.get(at.step)?.jobs.get(at.index())
     }
 
-    pub(super) fn job_mut(&mut self, at: JobRef) -> Option<&mut Job> {
-        self.steps.get_mut(at.step)?.jobs.get_mut(at.index())
-    }
-
-    /// Stores an added result, if another call of the step reads it.
-    pub(super) fn note_added(&mut self, at: JobRef, value: &Value) {
-        if let Some(step) = self.steps.get_mut(at.step) {
-            step.note_added(at.index(), value);
-        }
-    }
-
     /// The call of an active job.
     pub(super) fn call(&self, at: JobRef) -> &Arc<Call> {
         self.steps[at.step].call(at.index())
@@ -137,9 +147,10 @@ impl Scheduler {
         self.find(at)?.frozen.as_ref()
     }
 
-    /// The identity of a job's call.
+    /// The identity of a job's call, without remarks.
     pub(super) fn identity(&self, at: JobRef) -> String {
-        self.steps[at.step].identity(at.index())
+        let call = self.call(at);
+        identity(&call.proposal_for(self.job(at).instance.as_deref()), |name| call.aside(name).is_some())
     }
 
     pub(super) fn set_status(&mut self, at: JobRef, status: Status) {
@@ -152,13 +163,6 @@ impl Scheduler {
     /// Jobs that are new or have a new status since the last time.
     pub(super) fn take_changed(&mut self) -> impl ExactSizeIterator<Item = JobRef> {
         self.changed.drain(..)
-    }
-
-    /// Adds origins to the result of a job.
-    pub(super) fn add_origins(&mut self, at: JobRef, more: &Origins) {
-        if let Some(job) = self.job_mut(at) {
-            job.origins.join(more);
-        }
     }
 
     /// The job of a call that is running in an activity.
@@ -212,9 +216,7 @@ impl Scheduler {
     pub(super) fn make_ready(&mut self, at: JobRef) {
         self.set_status(at, Status::Ready);
         let round = self.round;
-        if let Some(job) = self.job_mut(at) {
-            job.ready_in = round;
-        }
+        self.change(at, |job| job.ready_in = round);
         self.ready.push_back(at);
     }
 
@@ -259,11 +261,11 @@ impl Scheduler {
     }
 
     /// Marks a job as running. If nothing waits for it, it is detached and no longer checked.
-    pub(super) fn run(&mut self, at: JobRef) {
+    pub(super) fn run(&mut self, at: JobRef, now: Time) {
         let Some(step) = self.steps.get_mut(at.step) else { return };
         let is_awaited = step.is_awaited(at.index());
         let job = &mut step.jobs[at.index()];
-        job.status = Status::Running;
+        (job.status, job.started) = (Status::Running, now);
         job.attempt += 1;
         self.changed.push(at);
         self.running += 1;
@@ -277,9 +279,7 @@ impl Scheduler {
     /// Asks the model for the result of a job; returns the request.
     pub(super) fn run_model_call(&mut self, at: JobRef, scope: Vec<Value>) -> RequestId {
         let id = self.number_request();
-        if let Some(job) = self.job_mut(at) {
-            job.scope = scope;
-        }
+        self.set_scope(at, scope);
         self.model_calls.insert(id, at);
         self.begin_model_call(at);
         Routed::own(RequestNumber(id))
@@ -370,11 +370,7 @@ impl Scheduler {
     pub(super) fn drop_open(&mut self) -> Vec<JobRef> {
         self.clear_queues();
         let is_open = |job: &Job| matches!(job.status, Status::Blocked | Status::Ready | Status::Asking);
-        let open = self.steps.iter().flat_map(|(number, step)| {
-            let jobs = step.jobs.iter().enumerate().filter(|(_, job)| is_open(job));
-            jobs.map(move |(job, _)| JobRef::new(number, job))
-        });
-        open.collect()
+        self.jobs().filter(|(_, job)| is_open(job)).map(|(at, _)| at).collect()
     }
 
     pub(super) fn clear_queues(&mut self) {
@@ -417,7 +413,8 @@ impl Scheduler {
 
     /// Removes the steps whose jobs have all ended.
     pub(super) fn take_ended(&mut self) -> Vec<(u32, ActiveStep)> {
-        let is_over = |step: &ActiveStep| step.open == 0 && !step.has_running();
+        let is_running = |job: &Job| job.status == Status::Running;
+        let is_over = |step: &ActiveStep| step.open == 0 && !step.jobs.iter().any(is_running);
         let ended: Vec<u32> = self.steps.iter().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
         ended.into_iter().filter_map(|number| Some((number, self.steps.remove(number)?))).collect()
     }
@@ -429,12 +426,12 @@ impl Scheduler {
 
     /// The active steps, as proposed.
     pub(super) fn proposed(&self) -> Vec<ProposedStep> {
-        self.steps.iter().map(|(number, step)| ProposedStep::of(number, step)).collect()
+        self.steps.iter().map(|(number, step)| step.proposed(number)).collect()
     }
 
     /// The origins of the inputs of all active calls.
     pub(super) fn origins(&self) -> impl Iterator<Item = &Origins> {
-        self.steps.iter().flat_map(|(_, step)| step.jobs.iter().map(|job| &job.origins))
+        self.jobs().map(|(_, job)| &job.origins)
     }
 
     pub(super) fn counters(&self) -> Counters {

@@ -23,7 +23,7 @@ use crate::schema::without_nulls;
 use crate::tool::Tool;
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
-use obelus_notebook::plan::{self, Check, RunsFor, StepOptions};
+use obelus_notebook::plan::{self, Check, StepOptions};
 
 impl Session {
     /// Takes the answer to a request of the turn or of a model call. Others are ignored.
@@ -173,9 +173,8 @@ impl Session {
         if let Trigger::Approved { by_person, before_reading } = trigger {
             (step.is_by_person, step.before_reading) = (by_person, before_reading);
         }
-        let count = step.jobs.len();
+        self.memory.context.expect(step.jobs.len());
         let number = self.scheduler.add(step);
-        self.memory.context.expect(count);
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
             return self.refuse_step(number, calls, cycle);
         }
@@ -185,8 +184,8 @@ impl Session {
                 first_faults.entry(call).or_insert(fault);
             }
         }
-        for job in 0..count {
-            self.begin_job(JobRef::new(number, job), trigger, &first_faults);
+        for at in self.scheduler.places(number) {
+            self.begin_job(at, trigger, &first_faults);
         }
     }
 
@@ -223,9 +222,8 @@ impl Session {
         let name = self.identity_of_all(calls);
         self.turn.note_failure(&name, &cycle.text);
         self.turn.note_fault();
-        let count = self.scheduler.step(number).map_or(0, |step| step.jobs.len());
-        for job in 0..count {
-            self.close(JobRef::new(number, job), Status::Skipped);
+        for at in self.scheduler.places(number) {
+            self.close(at, Status::Skipped);
         }
     }
 
@@ -260,8 +258,7 @@ impl Session {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
             return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
-        let is_for_each = step.who[step.jobs[job].call] == RunsFor::Each;
-        if is_for_each && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
+        if step.is_for_each(job) && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
             let text = "one result is not the result of every instance: give a call with `_instance` for each";
             return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }

@@ -18,9 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::output::{CallReport, CallStatus};
-use super::plan_graph::ProposedStep;
+use super::proposed_step::ProposedStep;
 use super::report_error::ReportError;
-use super::scheduler::ActiveStep;
 use crate::origin::Origins;
 use history::History;
 use obelus_notebook::compose;
@@ -241,14 +240,21 @@ impl Transcript {
         self.record.has_news
     }
 
-    /// Adds an ended step.
-    pub(super) fn add_ended(&mut self, number: u32, step: &ActiveStep, plainly: bool) {
-        step.jobs.iter().for_each(|job| self.record.history_origins.join(&job.origins));
-        if plainly {
-            self.record.ended_as_proposed.extend(step.report_as_proposed(number));
-        }
-        self.record.ended.extend(step.report(number));
-        self.record.proposed.push(ProposedStep::of(number, step));
+    /// Adds an ended step, with the reports of its calls and the origins of their inputs.
+    pub(super) fn add_ended<'a>(
+        &mut self,
+        step: ProposedStep,
+        reports: impl Iterator<Item = CallReport>,
+        origins: impl Iterator<Item = &'a Origins>,
+    ) {
+        origins.for_each(|origins| self.record.history_origins.join(origins));
+        self.record.ended.extend(reports);
+        self.record.proposed.push(step);
+    }
+
+    /// Adds the reports of an ended step with its calls as proposed, for a planner.
+    pub(super) fn add_ended_as_proposed(&mut self, reports: Vec<CallReport>) {
+        self.record.ended_as_proposed.extend(reports);
     }
 
     /// The turn's ended steps, as proposed.

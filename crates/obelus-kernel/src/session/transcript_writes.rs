@@ -12,7 +12,7 @@ use super::Session;
 use super::ids::JobRef;
 use super::redact::redacted_error;
 use super::report_error::ReportError;
-use super::scheduler::{Job, Status, with_instance};
+use super::scheduler::{Job, Status};
 use super::sent_by::SentBy;
 use super::solve::has_output;
 use super::transcript::{CallEntry, PendingCall, TranscriptEvent, params_alone};
@@ -150,7 +150,7 @@ impl Session {
         let is_planner = self.settings.plans_before_reading();
         let shown = match &job.frozen {
             Some(frozen) if !is_planner => Arc::clone(&frozen.call),
-            _ => with_instance(&call.raw, job.instance.as_deref()),
+            _ => call.proposal_for(job.instance.as_deref()),
         };
         let paths = if is_done { self.paths_of_result(job, call) } else { Some(Vec::new()) };
         let is_in_answer = job.is_model_call && has_output(call);
@@ -190,16 +190,14 @@ impl Session {
         if self.graph.is_some() {
             return;
         }
-        let steps = self.scheduler.steps().flat_map(|(number, step)| {
-            let jobs = (0..).zip(&step.jobs).filter(|(_, job)| job.status == Status::Waiting);
-            jobs.map(move |(index, job)| ((number, index), job, &step.calls[job.call]))
-        });
-        let waiting = steps.filter(|(place, ..)| !self.transcript.has_shown_waiting(*place));
+        let waiting = self.scheduler.jobs().filter(|(_, job)| job.status == Status::Waiting);
         let events: Vec<(TranscriptEvent, Origins)> = waiting
-            .map(|(place, job, call)| {
-                let proposed = with_instance(&call.raw, job.instance.as_deref());
+            .filter(|(at, _)| !self.transcript.has_shown_waiting((at.step, at.job)))
+            .map(|(at, job)| {
+                let call = self.scheduler.call(at);
+                let proposed = call.proposal_for(job.instance.as_deref());
                 let entry = CallEntry {
-                    place,
+                    place: (at.step, at.job),
                     call: Arc::new(params_alone(&proposed, call)),
                     status: Status::Waiting.into(),
                     error: None,

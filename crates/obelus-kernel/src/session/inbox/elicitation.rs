@@ -22,13 +22,6 @@ pub(in crate::session) struct Elicitation {
     pub(in crate::session) key: String,
 }
 
-/// What a call asks.
-pub(in crate::session) struct ElicitationRequest {
-    pub(in crate::session) key: String,
-    pub(in crate::session) text: String,
-    pub(in crate::session) schema: Value,
-}
-
 /// The call's answer from a decision; refused if it does not fit the schema.
 pub(in crate::session) fn check_answer(decision: Decision, schema: &Value) -> Result<ElicitationAnswer, Refused> {
     let value = match decision {

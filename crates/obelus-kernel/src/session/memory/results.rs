@@ -16,7 +16,6 @@ use crate::origin::Origins;
 use crate::path::{MAX_DEPTH, Path, Segment};
 use crate::schema;
 use crate::session::input::CallError;
-use crate::session::scheduler::with_instance;
 
 /// The author of a result, and its inputs.
 #[derive(Clone, Copy)]
@@ -89,7 +88,7 @@ impl Memory {
     /// Appends the output of a call, all or nothing.
     fn append_output(&mut self, author: &Author<'_>, writes: Writes) -> Result<(), Fault> {
         let Author { call, instance, edited, made_of, own, is_tool_output } = *author;
-        let raw = edited.map_or_else(|| with_instance(&call.raw, instance), Arc::clone);
+        let raw = edited.map_or_else(|| call.proposal_for(instance), Arc::clone);
         let date = self.date();
         let method = call.output_method;
         let parts = call.tool.as_ref().filter(|_| is_tool_output).and_then(|tool| tool.parts_of_result(made_of));

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::session::ids::{JobRef, LocalCall};
-use crate::session::inbox::ElicitationRequest;
-use crate::session::input::Outcome;
+use crate::session::input::{ElicitationRequest, Outcome};
 
 /// The request being answered, and the call's index in the answer.
 type AnswerPlace = (u64, u32);
@@ -41,10 +40,6 @@ pub(in crate::session) enum Claimed {
 }
 
 impl EarlyCalls {
-    pub(in crate::session) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub(in crate::session) fn contains(&self, place: AnswerPlace) -> bool {
         self.0.contains_key(&place)
     }
@@ -159,7 +154,7 @@ mod tests {
         assert!(early.end(PLACE, Outcome::Value(json!(2))).is_none(), "the first end counts");
         let Some(Claimed::Ended(outcome)) = early.claim(JOB, &json!({"_tool": "t"})) else { panic!("it has ended") };
         assert_eq!(outcome, Outcome::Value(json!(1)));
-        assert!(early.is_empty());
+        assert!(early.0.is_empty());
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::call::identity::identity;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::expr::Expr;
@@ -14,9 +13,9 @@ use crate::origin::Origins;
 use crate::path::{Path, value_at};
 use crate::session::ids::JobRef;
 use crate::session::output::{CallReport, CallStatus};
+use crate::session::proposed_step::ProposedStep;
 use crate::session::report_error::ReportError;
 use crate::time::Time;
-use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
 /// The status of a job. The last five are final.
@@ -73,6 +72,7 @@ pub(crate) enum Trigger {
 }
 
 /// The active calls of one solution.
+#[derive(Default)]
 pub(crate) struct ActiveStep {
     pub(crate) calls: Vec<Arc<Call>>,
     pub(crate) who: Vec<RunsFor>,
@@ -197,35 +197,14 @@ impl ActiveStep {
         if let Some(cycle) = graph.any_cycle() {
             faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name())));
         }
-        let open = jobs.len();
-        let before_reading = literal.is_trusted();
-        let errors = Vec::new();
-        let (first_open, is_by_person) = (0, false);
-        let step = Self {
-            calls,
-            who,
-            jobs,
-            graph,
-            sequential,
-            first_open,
-            open,
-            errors,
-            literal,
-            before_reading,
-            is_by_person,
-        };
+        let (open, before_reading) = (jobs.len(), literal.is_trusted());
+        let step = Self { calls, who, jobs, graph, sequential, open, literal, before_reading, ..Self::default() };
         (step, faults)
     }
 
-    /// Stores an added result, if another call reads it: the earlier value does not count.
-    pub(crate) fn note_added(&mut self, job: usize, value: &Value) {
-        let call = self.call(job);
-        let method = call.output_method;
-        // The list of all results is older than this plan, and a reference to it means that.
-        let is_read = !call.keeps_by_default && !self.graph.fed_by(job).is_empty();
-        if method != Method::Set && is_read {
-            self.jobs[job].added = Some(Box::new((method, value.clone())));
-        }
+    /// Its jobs. `number` is the step's own.
+    pub(crate) fn places(&self, number: u32) -> impl Iterator<Item = JobRef> + use<> {
+        (0..self.jobs.len()).map(move |job| JobRef::new(number, job))
     }
 
     /// Whether the result of a job is waited for.
@@ -237,11 +216,9 @@ impl ActiveStep {
         &self.calls[self.jobs[job].call]
     }
 
-    /// The identity of a job's call, without remarks.
-    pub(crate) fn identity(&self, job: usize) -> String {
-        let call = self.call(job);
-        let is_aside = |name: &str| call.asides.as_ref().is_some_and(|asides| asides.contains_key(name));
-        identity(&with_instance(&call.raw, self.jobs[job].instance.as_deref()), is_aside)
+    /// Whether the call of a job runs for every instance.
+    pub(crate) fn is_for_each(&self, job: usize) -> bool {
+        self.who[self.jobs[job].call] == RunsFor::Each
     }
 
     /// Whether the previous call of a sequential step still holds this one back.
@@ -373,8 +350,15 @@ impl ActiveStep {
         fault
     }
 
-    pub(crate) fn has_running(&self) -> bool {
-        self.jobs.iter().any(|job| job.status == Status::Running)
+    /// Its calls as proposed. `number` is the step's own.
+    pub(in crate::session) fn proposed(&self, number: u32) -> ProposedStep {
+        let keeps_results = self.calls.iter().any(|call| call.keeps_by_default);
+        ProposedStep {
+            number,
+            options: StepOptions { sequential: self.sequential, keeps_results },
+            calls: self.calls.iter().map(|call| Arc::clone(&call.raw)).collect(),
+            jobs: self.jobs.iter().map(|job| job.call).collect(),
+        }
     }
 
     /// The report of each job. `number` is the step's own.
@@ -388,7 +372,7 @@ impl ActiveStep {
             place: (at.step, at.job),
             call: match &job.frozen {
                 Some(frozen) => frozen.call.clone(),
-                None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
+                None => self.calls[job.call].proposal_for(job.instance.as_deref()),
             },
             status: job.status.into(),
             error: job.error.clone(),
@@ -450,17 +434,5 @@ impl Job {
 
     pub(super) fn new(call: usize, instance: Option<String>) -> Self {
         Self { call, instance, ..Self::default() }
-    }
-}
-
-/// The proposal, with its instance if the plan is a template.
-pub(crate) fn with_instance(raw: &Arc<Value>, instance: Option<&str>) -> Arc<Value> {
-    match instance {
-        Some(name) if raw.instance() != Some(name) && raw.is_object() => {
-            let mut call = (**raw).clone();
-            call["_instance"] = name.into();
-            Arc::new(call)
-        }
-        _ => raw.clone(),
     }
 }

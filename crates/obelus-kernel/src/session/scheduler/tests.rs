@@ -28,7 +28,7 @@ fn a_call_is_looked_at_again_when_what_feeds_it_has_ended() {
     let (mut scheduler, context, jobs) = scheduler(calls, StepOptions::default());
     assert_eq!(scheduler.readiness(jobs[0], &context), Readiness::Now);
     assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
-    scheduler.run(jobs[0]);
+    scheduler.run(jobs[0], Time::default());
     assert!(scheduler.is_running());
     scheduler.stop_running(jobs[0]);
     assert!(scheduler.close(jobs[0], Status::Done) && !scheduler.close(jobs[0], Status::Failed));
@@ -39,7 +39,7 @@ fn a_call_is_looked_at_again_when_what_feeds_it_has_ended() {
 #[test]
 fn a_call_without_a_path_is_detached_and_the_turn_does_not_wait_for_it() {
     let (mut scheduler, _, jobs) = scheduler(json!([{"_tool": "a"}]), StepOptions::default());
-    scheduler.run(jobs[0]);
+    scheduler.run(jobs[0], Time::default());
     assert!(scheduler.has_detached() && !scheduler.is_running());
     scheduler.set_awaits_user(jobs[0], true);
     assert!(!scheduler.has_detached() && scheduler.awaits_user());
@@ -54,7 +54,7 @@ fn a_call_without_a_path_is_detached_and_the_turn_does_not_wait_for_it() {
 fn a_call_that_awaits_a_person_takes_no_room() {
     let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}]);
     let (mut scheduler, _, jobs) = scheduler(calls, StepOptions::default());
-    scheduler.run(jobs[0]);
+    scheduler.run(jobs[0], Time::default());
     assert!(!scheduler.has_room(1));
     scheduler.set_awaits_user(jobs[0], true);
     assert!(scheduler.has_room(1) && !scheduler.is_running());
@@ -64,7 +64,7 @@ fn a_call_that_awaits_a_person_takes_no_room() {
 fn in_a_sequence_the_next_call_waits_for_the_one_before() {
     let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}, {"_tool": "b", "_outputPath": "†state.m"}]);
     let (mut scheduler, context, jobs) = scheduler(calls, StepOptions { sequential: true, keeps_results: false });
-    scheduler.run(jobs[0]);
+    scheduler.run(jobs[0], Time::default());
     assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
     scheduler.stop_running(jobs[0]);
     scheduler.close(jobs[0], Status::Failed);
