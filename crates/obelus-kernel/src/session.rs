@@ -5,8 +5,8 @@
 //! latest. The session does no I/O and has no clock, so the same inputs in the same order always give the same tasks
 //! and the same memory.
 //!
-//! A session is made of parts that own their data and do not know each other. Only `delegate` knows the type `Session`,
-//! because a delegate is one:
+//! A session is made of parts that own their data and do not know each other. Only `delegate` knows the type
+//! `Session`, because a delegate is one:
 //!
 //! | part | owns |
 //! |---|---|
@@ -157,7 +157,7 @@ use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
 use pending_messages::PendingMessages;
-use report_error::ReportError;
+use report_error::error_data;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
 use task_queue::TaskQueue;
@@ -494,9 +494,4 @@ impl Session {
         }
         self.memory.context.plan().map(|plan| plan.mode).unwrap_or_default()
     }
-}
-
-/// The payload of an error message.
-fn error_data(call: Value, error: &ReportError) -> Value {
-    json!({"call": call, "error": error})
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 
 use super::input::CallError;
 use crate::fault::{Fault, Rule};
@@ -77,6 +78,11 @@ impl From<&CallError> for ReportError {
     fn from(error: &CallError) -> Self {
         Self::new(error.code.clone(), error.message.clone())
     }
+}
+
+/// The payload of an error message.
+pub(super) fn error_data(call: Value, error: &ReportError) -> Value {
+    json!({"call": call, "error": error})
 }
 
 /// A value in the form of this version; none for that of another.

@@ -169,10 +169,7 @@ impl Session {
             Trigger::Graph => self.graph.as_ref().map(|run| run.proposer(context)).unwrap_or_default(),
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
-        let (mut step, faults) = ActiveStep::new(calls, options, literal, context);
-        if let Trigger::Approved { by_person, before_reading } = trigger {
-            (step.is_by_person, step.before_reading) = (by_person, before_reading);
-        }
+        let (step, faults) = ActiveStep::new(calls, options, trigger, literal, context);
         self.memory.context.expect(step.jobs.len());
         let number = self.scheduler.add(step);
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {

@@ -10,8 +10,7 @@ use crate::fold::Method;
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::policy::Reason;
-use crate::session::error_data;
-use crate::session::report_error::ReportError;
+use crate::session::report_error::{ReportError, error_data};
 use crate::time::Time;
 
 impl Scheduler {

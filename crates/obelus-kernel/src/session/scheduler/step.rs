@@ -165,6 +165,7 @@ impl ActiveStep {
     pub(crate) fn new(
         proposals: &[Arc<Value>],
         options: StepOptions,
+        trigger: Trigger,
         literal: Origins,
         context: &Context,
     ) -> (Self, Vec<Fault>) {
@@ -197,8 +198,12 @@ impl ActiveStep {
         if let Some(cycle) = graph.any_cycle() {
             faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name())));
         }
-        let (open, before_reading) = (jobs.len(), literal.is_trusted());
-        let step = Self { calls, who, jobs, graph, sequential, open, literal, before_reading, ..Self::default() };
+        let open = jobs.len();
+        let mut step = Self { calls, who, jobs, graph, sequential, open, literal, ..Self::default() };
+        (step.is_by_person, step.before_reading) = match trigger {
+            Trigger::Approved { by_person, before_reading } => (by_person, before_reading),
+            Trigger::Eager { .. } | Trigger::Graph => (false, step.literal.is_trusted()),
+        };
         (step, faults)
     }
 

@@ -11,7 +11,7 @@ fn scheduler(calls: Value, options: StepOptions) -> (Scheduler, Context, Vec<Job
     ]));
     let context = context.unwrap();
     let calls: Vec<Arc<Value>> = calls.as_array().unwrap().iter().cloned().map(Arc::new).collect();
-    let (step, faults) = ActiveStep::new(&calls, options, Origins::default(), &context);
+    let (step, faults) = ActiveStep::new(&calls, options, Trigger::Graph, Origins::default(), &context);
     assert!(faults.is_empty(), "{faults:?}");
     let mut scheduler = Scheduler::default();
     let jobs = (0..step.jobs.len()).collect::<Vec<_>>();
