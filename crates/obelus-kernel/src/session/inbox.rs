@@ -10,6 +10,7 @@ mod past;
 mod preview_reads;
 mod question;
 mod shown;
+mod updates;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ use past::{DeniedEffect, SharedPast};
 pub(super) use preview_reads::{MOST_PREVIEW_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
+pub(super) use updates::ImportedTerms;
 
 /// Questions and decisions of a session.
 #[derive(Default)]
@@ -203,7 +205,7 @@ impl Inbox {
         self.all.get(&number.0)
     }
 
-    pub(super) fn get_mut(&mut self, number: QuestionNumber) -> Option<&mut Question> {
+    fn get_mut(&mut self, number: QuestionNumber) -> Option<&mut Question> {
         self.all.get_mut(&number.0)
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ids::QuestionNumber;
-use super::inbox::{About, Inbox, QuestionStatus};
+use super::inbox::{About, ImportedTerms, Inbox, QuestionStatus};
 use super::output::{CallReport, CallStatus};
 use super::settings::Settings;
 use crate::call::ASIDES;
@@ -85,18 +85,17 @@ impl StateProjection {
         !self.expected.is_empty() && self.expected.contains_key(&hash())
     }
 
-    /// Gives the calls of a new question their keys in the state.
+    /// Gives the calls of a new question their keys in the state. Returns what an imported question keeps.
     pub(super) fn name_confirmations(
         &mut self,
         number: QuestionNumber,
-        inbox: &mut Inbox,
+        inbox: &Inbox,
         context: &Context,
         settings: &Settings,
-    ) {
-        if settings.managed.confirmations.is_none() {
-            return;
-        }
-        let Some(question) = inbox.get_mut(number).filter(|question| question.about == About::Call) else { return };
+    ) -> ImportedTerms {
+        let mut imported = ImportedTerms::default();
+        let question = inbox.get(number).filter(|question| question.about == About::Call);
+        let Some(question) = question.filter(|_| settings.managed.confirmations.is_some()) else { return imported };
         let mut headline = None;
         for (index, asked) in question.calls.iter().enumerate() {
             let expected = self.expected.remove(&asked.hash);
@@ -107,14 +106,10 @@ impl StateProjection {
             self.adopted.shift_remove(&key);
             headline = headline.or_else(|| self.descriptions.get(&key));
             self.keys.push((key, number.0, index));
-            if let Some(at) = at {
-                // It expires by the time of the import, not of the other program.
-                question.requested_at = at;
-            }
+            imported.requested_at = at.or(imported.requested_at);
         }
-        if let (Some(headline), [_]) = (headline, question.calls.as_slice()) {
-            question.set_headline(headline);
-        }
+        imported.headline = headline.filter(|_| question.calls.len() == 1).cloned();
+        imported
     }
 
     fn free_key(&self, key: String) -> String {
@@ -277,7 +272,8 @@ mod tests {
         let call = |hash: &&str| AskedCall::new(Arc::new(change()), (*hash).to_owned(), Vec::new());
         let draft = Draft::new(About::Call, hashes.iter().map(call).collect(), String::new());
         let number = inbox.add(draft, TERMS);
-        projection.name_confirmations(number, inbox, &context(), &settings());
+        let imported = projection.name_confirmations(number, inbox, &context(), &settings());
+        inbox.keep_imported(number, imported);
         number
     }
 
