@@ -285,7 +285,9 @@ impl Session {
         let before = self.memory.now();
         self.memory.set_now(now);
         self.scheduler.begin_round();
-        self.count(&input);
+        // In this session or in a delegate.
+        self.spent.count(&input);
+        self.turn.count_usage(&input);
         let taken = match input.pop_job() {
             Some(job) => self.pass_to_delegate(job, input),
             None => self.take(input),
@@ -298,21 +300,6 @@ impl Session {
             self.share_past();
         }
         Ok(())
-    }
-
-    /// Counts the usage of the model, in this session or in a delegate.
-    fn count(&mut self, input: &Input) {
-        match input {
-            Input::Answer { answer, .. } => {
-                self.spent.answered(answer);
-                self.turn.spent.answered(answer);
-            }
-            Input::Used { used, .. } => {
-                self.spent.used.add(*used);
-                self.turn.spent.used.add(*used);
-            }
-            _ => {}
-        }
     }
 
     /// Takes an input for this session itself. An unknown id is ignored.
@@ -411,7 +398,7 @@ impl Session {
 
     /// The usage of the model: in this turn, and since the session began.
     pub fn spent(&self) -> (Spent, Spent) {
-        (self.turn.spent, self.spent)
+        (self.turn.spent(), self.spent)
     }
 
     /// All questions, including decided ones and those of delegates, with the ids by which they are answered.

@@ -158,8 +158,7 @@ impl Session {
             Phase::New | Phase::Rested(_) => false,
         };
         if stops {
-            self.turn.enter(Phase::Working);
-            self.turn.must_end(TurnEnd::Stopped, "stopped", "stopped by a person");
+            self.turn.stop();
         }
         self.drop_held();
         self.give_to_delegates(&Input::Stop);
@@ -169,9 +168,8 @@ impl Session {
     pub(super) fn proceed(&mut self) {
         loop {
             self.advance();
-            let meets_limit = self.turn.is_ending() && self.scheduler.has_ready();
-            if meets_limit && self.turn.is_at_rest() {
-                self.turn.enter(Phase::Working);
+            if self.scheduler.has_ready() {
+                self.turn.go_on_to_end();
             }
             if let Phase::Rested(_) = self.turn.phase()
                 && let Some(message) = self.pending.queue.pop_front()
@@ -292,14 +290,13 @@ impl Session {
 
     /// Brings the turn to rest.
     pub(super) fn rest(&mut self, ends: TurnEnd, mut reason: Option<CallError>) {
-        self.turn.enter(Phase::Rested(ends));
         self.drop_early_calls();
         self.transcript.drop_composed();
         if self.graph.is_some() && ends != TurnEnd::Waiting {
             self.go_to_forced_end(ends, &mut reason);
             self.forget_plans();
         }
-        self.turn.reason = reason;
+        self.turn.rest(ends, reason);
         let is_sent = self.turn.output().as_str().is_some_and(|text| self.turn.has_sent(text));
         if ends == TurnEnd::Waiting && is_sent && self.follow_up() != FollowUp::Always {
             // The text has reached the user: no result is held back for a decision.
@@ -340,7 +337,7 @@ impl Session {
             said: self.turn.agent_messages().to_vec(),
             calls: self.distinct_calls(),
             waiting: waiting.collect(),
-            reason: self.turn.reason.clone(),
+            reason: self.turn.reason().cloned(),
             end: self.turn.named_end().map(str::to_owned),
             at: self.memory.now(),
         })

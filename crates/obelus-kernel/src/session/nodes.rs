@@ -19,7 +19,6 @@ use super::graph_run::GraphRun;
 use super::input::CallError;
 use super::output::{CallReport, TurnEnd};
 use super::scheduler::Trigger;
-use super::turn::Phase;
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
@@ -61,8 +60,7 @@ impl Session {
         let Some(node) = graph.nodes.get(name) else {
             return self.end_by_file_error(format!("there is no node `{name}`"));
         };
-        self.turn.enter(Phase::Working);
-        self.turn.take_output();
+        self.turn.enter_node();
         let done = match node {
             StepNode::Request { .. } => {
                 self.request();

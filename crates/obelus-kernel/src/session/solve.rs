@@ -11,7 +11,6 @@ use super::output::{Task, TurnEnd};
 use super::results::chosen_output;
 use super::scheduler::{ActiveStep, Status, Trigger};
 use super::settings::{Approval, FollowUp};
-use super::turn::Phase;
 use super::{Session, error_data};
 use crate::call::identity::identity;
 use crate::call::{ASIDES, Call};
@@ -31,10 +30,9 @@ impl Session {
         if let Some(at) = self.scheduler.take_model_call(number) {
             return self.take_model_call_answer(at, answer);
         }
-        if self.turn.phase() != Phase::Asking(number) {
+        if !self.turn.take_answer(number) {
             return;
         }
-        self.turn.enter(Phase::Working);
         match answer {
             Answer::Solution { solution, tokens } => {
                 self.turn.note_solution(tokens);
