@@ -338,10 +338,10 @@ impl Session {
             Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, &removed),
             Input::Pause { by } => {
                 self.give_to_delegates(&Input::Pause { by: by.clone() });
-                self.tasks.paused = Some(sent_by::SentBy::of_pause(self.tasks.paused.take(), by));
+                self.tasks.pause(by);
             }
             input @ Input::Resume { .. } => {
-                self.tasks.paused = None;
+                self.tasks.resume();
                 self.start_held();
                 self.give_to_delegates(&input);
             }
@@ -373,7 +373,7 @@ impl Session {
 
     /// Who has paused it, if it is paused.
     pub fn paused(&self) -> Option<&str> {
-        self.tasks.paused.as_deref()
+        self.tasks.paused()
     }
 
     /// The session's current node of the graph.
@@ -465,10 +465,10 @@ impl Session {
             "questions": self.inbox.all().map(Question::to_json).collect::<Vec<_>>(),
             "shown": self.transcript.shown().to_json(),
             "walk": self.graph.as_ref().map(GraphRun::snapshot),
-            "pendingWords": self.pending.queue.iter().map(|message| &message.text).collect::<Vec<_>>(),
+            "pendingWords": self.pending.texts(),
         });
-        if let Some(by) = &self.tasks.paused {
-            all["paused"] = by.as_str().into();
+        if let Some(by) = self.paused() {
+            all["paused"] = by.into();
         }
         all
     }

@@ -57,7 +57,7 @@ pub(super) struct Inbox {
     /// Reads that show what a question would change.
     pub(super) preview_reads: PreviewReads,
     /// The question that the user's latest message may answer.
-    pub(super) answerable: Option<QuestionId>,
+    answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
     texts_by_people: Vec<String>,
     /// What it remembers together with delegates.
@@ -165,6 +165,15 @@ impl Inbox {
 
     pub(super) fn note_texts_by_people(&mut self, texts: Vec<String>) {
         self.texts_by_people.extend(texts);
+    }
+
+    /// The user's latest message may answer this question, if any.
+    pub(super) fn set_answerable(&mut self, question: Option<QuestionId>) {
+        self.answerable = question;
+    }
+
+    pub(super) fn is_answerable(&self, number: QuestionNumber) -> bool {
+        self.answerable.as_ref().is_some_and(|id| id.local() == Some(number))
     }
 
     /// The number before the first question's.

@@ -94,9 +94,7 @@ impl Session {
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
         // A new plan replaces the one that the mode held back; unreadable calls do not count.
         let is_readable = |call: &Arc<Value>| Call::read(call, &self.memory.context).1.is_empty();
-        if !self.projection.plan.is_empty() && calls.iter().any(is_readable) {
-            self.projection.plan.clear();
-        }
+        self.projection.drop_plan_if(|| calls.iter().any(is_readable));
         let mode = self.plan_mode();
         // An entry that is not a call is an error of the step, and not part of the plan.
         let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
@@ -123,7 +121,7 @@ impl Session {
             return self.note_faults(&calls, &check.errors);
         }
         if self.settings.mode == Mode::Shadow {
-            return self.projection.keep_plan(&calls, &self.memory.context);
+            return self.projection.hold_back_plan(&calls, &self.memory.context);
         }
         self.catch_up_grounds_of_shown();
         let before_reading = self.transcript.shown().is_trusted();
@@ -173,7 +171,7 @@ impl Session {
         }
         let count = step.jobs.len();
         let number = self.scheduler.add(step);
-        self.memory.context.expect(count);
+        self.memory.expect(count);
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
             return self.refuse_step(number, calls, cycle);
         }

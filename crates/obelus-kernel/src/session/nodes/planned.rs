@@ -80,7 +80,7 @@ impl Session {
     }
 
     /// Writes the planned call along with the node's output, or that there is none.
-    pub(super) fn keep_plan(&mut self, node: &StepNode) -> Result<(), Fault> {
+    pub(super) fn write_planned_call(&mut self, node: &StepNode) -> Result<(), Fault> {
         let Some(plans) = node.request().and_then(|request| request.plans.as_ref()) else { return Ok(()) };
         let nothing = || (Value::Null, Origins::of(Origin::Author));
         let (plan, origins) = self.turn.take_planned().unwrap_or_else(nothing);
