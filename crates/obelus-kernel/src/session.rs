@@ -287,7 +287,9 @@ impl Session {
         let before = self.memory.now();
         self.memory.set_now(now);
         self.scheduler.begin_round();
-        self.count(&input);
+        // In this session or in a delegate.
+        self.spent.count(&input);
+        self.turn.count_usage(&input);
         let taken = match input.pop_job() {
             Some(job) => self.pass_to_delegate(job, input),
             None => self.take(input),
@@ -300,21 +302,6 @@ impl Session {
             self.share_past();
         }
         Ok(())
-    }
-
-    /// Counts the usage of the model, in this session or in a delegate.
-    fn count(&mut self, input: &Input) {
-        match input {
-            Input::Answer { answer, .. } => {
-                self.spent.answered(answer);
-                self.turn.spent.answered(answer);
-            }
-            Input::Used { used, .. } => {
-                self.spent.used.add(*used);
-                self.turn.spent.used.add(*used);
-            }
-            _ => {}
-        }
     }
 
     /// Takes an input for this session itself. An unknown id is ignored.
@@ -353,10 +340,10 @@ impl Session {
             Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, &removed),
             Input::Pause { by } => {
                 self.give_to_delegates(&Input::Pause { by: by.clone() });
-                self.tasks.paused = Some(sent_by::SentBy::of_pause(self.tasks.paused.take(), by));
+                self.tasks.pause(by);
             }
             input @ Input::Resume { .. } => {
-                self.tasks.paused = None;
+                self.tasks.resume();
                 self.start_held();
                 self.give_to_delegates(&input);
             }
@@ -388,7 +375,7 @@ impl Session {
 
     /// Who has paused it, if it is paused.
     pub fn paused(&self) -> Option<&str> {
-        self.tasks.paused.as_deref()
+        self.tasks.paused()
     }
 
     /// The session's current node of the graph.
@@ -413,7 +400,7 @@ impl Session {
 
     /// The usage of the model: in this turn, and since the session began.
     pub fn spent(&self) -> (Spent, Spent) {
-        (self.turn.spent, self.spent)
+        (self.turn.spent(), self.spent)
     }
 
     /// All questions, including decided ones and those of delegates, with the ids by which they are answered.
@@ -480,10 +467,10 @@ impl Session {
             "questions": self.inbox.all().map(Question::to_json).collect::<Vec<_>>(),
             "shown": self.transcript.shown().to_json(),
             "walk": self.graph.as_ref().map(GraphRun::snapshot),
-            "pendingWords": self.pending.queue.iter().map(|message| &message.text).collect::<Vec<_>>(),
+            "pendingWords": self.pending.texts(),
         });
-        if let Some(by) = &self.tasks.paused {
-            all["paused"] = by.as_str().into();
+        if let Some(by) = self.paused() {
+            all["paused"] = by.into();
         }
         all
     }

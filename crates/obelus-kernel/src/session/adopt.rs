@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::ids::{QuestionNumber, Routed};
-use super::inbox::AskedCall;
+use super::inbox::{AskedCall, QuestionStatus};
 use super::input::Decision;
 use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
@@ -31,7 +31,7 @@ use obelus_notebook::wording::plain_text;
 /// A confirmation in the state.
 struct Entry {
     key: String,
-    status: String,
+    status: QuestionStatus,
     requested_at: Option<Time>,
     reason: String,
     /// Its step, as a call.
@@ -75,13 +75,9 @@ impl Session {
         let asked: Vec<&Value> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
         let is_asked = |call: &Value| asked.iter().any(|known| without_asides(known) == without_asides(call));
         let still_planned: Vec<BTreeMap<String, Value>> = planned.iter().map(without_asides).collect();
-        let kept = &self.settings.managed;
-        if before[kept.planned.as_deref().unwrap_or_default()].as_array().is_none_or(Vec::is_empty) {
-            let steps = planned
-                .into_iter()
-                .filter(|call| !is_asked(call))
-                .map(|call| Step::from_call(&call, |_| false).to_json());
-            self.projection.plan = steps.collect();
+        let managed = &self.settings.managed;
+        if before[managed.planned.as_deref().unwrap_or_default()].as_array().is_none_or(Vec::is_empty) {
+            self.projection.adopt_plan(planned.iter().filter(|call| !is_asked(call)));
         }
         entries.into_iter().try_for_each(|entry| self.adopt_entry(entry, &still_planned, by))
     }
@@ -100,14 +96,14 @@ impl Session {
             let text = format!("the state is an object, not {}", crate::type_name(&state));
             return Err(Refused::new(Code::BadState, text));
         };
-        let kept = self.settings.managed.clone();
+        let managed = self.settings.managed.clone();
         let mut taken = |name: &Option<String>| name.as_ref().and_then(|name| fields.shift_remove(name));
-        taken(&kept.in_progress);
-        let planned = taken(&kept.planned).unwrap_or_default();
-        let entries = self.entries(taken(&kept.confirmations).unwrap_or_default())?;
-        let planned = self.calls_of(&kept.planned, planned)?;
+        taken(&managed.in_progress);
+        let planned = taken(&managed.planned).unwrap_or_default();
+        let entries = self.entries(taken(&managed.confirmations).unwrap_or_default())?;
+        let planned = self.calls_of(&managed.planned, planned)?;
         self.check_state(&fields, is_whole)?;
-        for entry in entries.iter().filter(|entry| entry.status == "approved") {
+        for entry in entries.iter().filter(|entry| entry.status == QuestionStatus::Approved) {
             self.check_approval(entry)?;
         }
         Ok(IncomingState { fields, planned, entries })
@@ -168,10 +164,9 @@ impl Session {
         };
         let read = |(key, entry): (String, Value)| {
             let bad = |what: &str| Refused::new(Code::BadState, format!("`confirmations.{key}`: {what}"));
-            let status = entry["status"].as_str().unwrap_or_default().to_owned();
-            if !["requested", "approved", "denied"].contains(&status.as_str()) {
-                return Err(bad("`status` is one of requested, approved, denied"));
-            }
+            let known = [QuestionStatus::Requested, QuestionStatus::Approved, QuestionStatus::Denied];
+            let status = known.into_iter().find(|status| entry["status"] == status.name());
+            let status = status.ok_or_else(|| bad("`status` is one of requested, approved, denied"))?;
             let requested_at = match &entry["requested_at"] {
                 Value::Null => None,
                 at => Some(
@@ -186,7 +181,7 @@ impl Session {
                     Some(Step::from_json(step).map(Step::into_call).map_err(|why| bad(&format!("`action`: {why}")))?)
                 }
             };
-            if status == "requested" && call.is_none() {
+            if status == QuestionStatus::Requested && call.is_none() {
                 return Err(bad("`action` is missing: what is to be confirmed?"));
             }
             let reason = entry["reason"].as_str().unwrap_or_default().to_owned();
@@ -219,24 +214,25 @@ impl Session {
         if let Some((question, index)) = self.projection.confirmation(&entry.key) {
             return self.decide_as_written(question, index, &entry, by);
         }
-        if self.projection.adopted.get(&entry.key) == Some(&entry.whole) {
+        if self.projection.adopted().get(&entry.key) == Some(&entry.whole) {
             return Ok(());
         }
         // Until it is asked here, if possible, it stays unchanged.
         let words = entry.whole["description"].as_str().map(str::to_owned);
         let is_left_undone = |call: &Value| planned.contains(&without_asides(call)) || !self.was_done(&entry, call);
-        let is_left_undone = entry.status == "approved" && entry.call.as_ref().is_some_and(is_left_undone);
-        self.projection.adopted.insert(entry.key.clone(), entry.whole.clone());
-        match (entry.status.as_str(), entry.call) {
-            ("requested", Some(call)) if self.can_ask(&call) => {
+        let is_left_undone =
+            entry.status == QuestionStatus::Approved && entry.call.as_ref().is_some_and(is_left_undone);
+        self.projection.adopt(entry.key.clone(), entry.whole.clone());
+        match (entry.status, entry.call) {
+            (QuestionStatus::Requested, Some(call)) if self.can_ask(&call) => {
                 self.ask_as_before(entry.key, entry.requested_at, words, call);
             }
             // An approval that was not carried out may be old: it is asked for again.
-            ("approved", Some(call)) if is_left_undone && self.can_ask(&call) => {
+            (QuestionStatus::Approved, Some(call)) if is_left_undone && self.can_ask(&call) => {
                 self.projection.offer_again(entry.key.clone(), entry.whole);
                 self.ask_as_before(entry.key, entry.requested_at, words, call);
             }
-            ("denied", Some(call)) => {
+            (QuestionStatus::Denied, Some(call)) => {
                 let hash = self.hash_of_proposal(&call);
                 self.inbox.note_denial(hash, self.memory.context.length());
             }
@@ -255,14 +251,14 @@ impl Session {
         let since = time(&entry.whole["approved_at"]).or(entry.requested_at);
         let id = entity["id"].as_str().and_then(|name| call.get(name)).map(plain_text);
         let of_object = format!("{}_id", entity["name"].as_str().unwrap_or_default());
-        let tells = |deed: &Value| {
-            let object = &deed["object_ids"][&of_object];
-            let is_later = since.is_none_or(|since| time(&deed["timestamp"]).is_none_or(|at| at >= since));
+        let tells = |entry: &Value| {
+            let object = &entry["object_ids"][&of_object];
+            let is_later = since.is_none_or(|since| time(&entry["timestamp"]).is_none_or(|at| at >= since));
             is_later && !object.is_null() && id.as_ref().is_none_or(|id| plain_text(object) == *id)
         };
         tool.side_writes.iter().filter(|side| side.method == Method::Push).any(|side| {
-            let deeds = context.read(&side.to, None);
-            deeds.is_some_and(|deeds| deeds.as_array().is_some_and(|deeds| deeds.iter().any(tells)))
+            let list = context.read(&side.to, None);
+            list.is_some_and(|list| list.as_array().is_some_and(|entries| entries.iter().any(tells)))
         })
     }
 
@@ -275,8 +271,8 @@ impl Session {
         by: &str,
     ) -> Result<(), Refused> {
         let Some((_, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };
-        match entry.status.as_str() {
-            "approved" => {
+        match entry.status {
+            QuestionStatus::Approved => {
                 let other = entry.call.as_ref().map(|call| changed(&asked.call, call)).unwrap_or_default();
                 let decision = if other.is_empty() {
                     Decision::Approve { only: Some(vec![index]) }
@@ -286,7 +282,7 @@ impl Session {
                 self.decide(&Routed::own(number), decision, by, None)?;
             }
             // The others of the same question stay open.
-            "denied" => {
+            QuestionStatus::Denied => {
                 let decision = Decision::DenySome { only: vec![index], reason: entry.reason.clone() };
                 self.decide(&Routed::own(number), decision, by, None)?;
             }

@@ -26,14 +26,16 @@ impl Session {
     pub(super) fn limit_of_calls(&self, at: JobRef) -> Option<Limit> {
         let most = self.settings.max_calls;
         let is_approved = self.scheduler.job(at).is_approved;
-        let (left, most) = if is_approved { (most.saturating_sub(self.turn.calls), most) } else { self.calls_left() };
+        let (calls, _) = self.turn.calls();
+        let (left, most) = if is_approved { (most.saturating_sub(calls), most) } else { self.calls_left() };
         (left == 0).then(|| Limit::Calls(most.into()))
     }
 
     /// The calls that may still start in this turn, with the limit that they come from.
     pub(super) fn calls_left(&self) -> (u32, u32) {
         let most = self.settings.max_calls;
-        let own = (most.saturating_sub(self.turn.calls).saturating_sub(self.turn.calls_below), most);
+        let (calls, below) = self.turn.calls();
+        let own = (most.saturating_sub(calls).saturating_sub(below), most);
         self.calls_above().map_or(own, |above| above.min(own))
     }
 
@@ -43,7 +45,7 @@ impl Session {
 
     /// A call starts that counts towards the limit.
     pub(super) fn count_call(&mut self) {
-        self.turn.calls += 1;
+        self.turn.count_call();
         if let Some(allowance) = &mut self.delegates.allowance {
             allowance.started += 1;
         }
@@ -58,7 +60,7 @@ impl Session {
 
     /// The tokens that may still be used in this turn, with the limit that they come from.
     fn tokens_left(&self) -> Option<(u64, u64)> {
-        let own = self.settings.max_tokens.map(|most| (most.saturating_sub(self.turn.spent.tokens), most));
+        let own = self.settings.max_tokens.map(|most| (most.saturating_sub(self.turn.spent().tokens), most));
         own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min()
     }
 
@@ -114,7 +116,7 @@ impl Session {
     pub(super) fn count_calls_of(&mut self, at: JobRef) {
         let started =
             self.delegates.get(at).and_then(|child| child.delegates.allowance).map_or(0, |given| given.started);
-        self.turn.calls_below += started;
+        self.turn.count_calls_below(started);
         if let Some(allowance) = &mut self.delegates.allowance {
             allowance.started += started;
         }

@@ -187,7 +187,8 @@ impl Session {
             asked_after: self.memory.context.length(),
         };
         let number = self.inbox.add(draft, terms);
-        self.projection.name_confirmations(number, &mut self.inbox, &self.memory.context, &self.settings);
+        let imported = self.projection.name_confirmations(number, &self.inbox, &self.memory.context, &self.settings);
+        self.inbox.keep_imported(number, imported);
         self.name_values(number);
         number
     }
@@ -200,10 +201,7 @@ impl Session {
     pub(super) fn name_values(&mut self, number: QuestionNumber) {
         let Some(question) = self.inbox.get(number) else { return };
         let names = names_in(self.naming(), question);
-        if let Some(question) = self.inbox.get_mut(number) {
-            let known = std::mem::replace(&mut question.names, names);
-            known.into_iter().for_each(|named| question.add_name(named));
-        }
+        self.inbox.update_names(number, names);
     }
 
     /// Ends a question.

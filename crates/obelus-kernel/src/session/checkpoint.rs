@@ -13,6 +13,7 @@ use super::consents::Consents;
 use super::graph_run::Cursor;
 use super::inbox::InboxCheckpoint;
 use super::memory::DigestPlace;
+use super::pending_messages::PendingMessages;
 use super::scheduler::Counters;
 use super::settings::Settings;
 use super::spent::Spent;
@@ -23,7 +24,6 @@ use crate::context::{ContextCheckpoint, LoadPast};
 use crate::message::Message;
 use crate::policy::Mode;
 use crate::time::Time;
-use obelus_notebook::picture::Picture;
 
 /// The version of the format. Other versions are not read: the journal has everything.
 const FORM: u32 = 4;
@@ -45,9 +45,9 @@ struct Checkpoint<'a> {
     next_request: u64,
     inbox: InboxCheckpoint<'a>,
     projection: Cow<'a, StateProjection>,
-    #[serde(default)]
-    attached: Cow<'a, [Picture]>,
-    paused: Cow<'a, Option<String>>,
+    #[serde(rename = "attached", default)]
+    pending: Cow<'a, PendingMessages>,
+    paused: Option<Cow<'a, str>>,
     /// The latest settings of the agent's file, if they differ from the session's initial ones.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "Settings::from_journal")]
     rules: Option<Cow<'a, Settings>>,
@@ -82,7 +82,7 @@ impl Session {
             rules,
             consents,
         } = self;
-        let is_idle = turn.is_at_rest() && scheduler.is_idle() && tasks.is_empty() && pending.queue.is_empty();
+        let is_idle = turn.is_at_rest() && scheduler.is_idle() && tasks.is_empty() && pending.texts().is_empty();
         if !is_idle || constants.depth > 0 {
             return None;
         }
@@ -92,7 +92,7 @@ impl Session {
             id: Cow::Borrowed(&constants.id),
             now: memory.now(),
             mode: settings.mode,
-            context: memory.context.checkpoint(memory.base)?,
+            context: memory.context.checkpoint(memory.base())?,
             digests: Cow::Borrowed(memory.digests()),
             turn: Cow::Borrowed(turn),
             transcript: transcript.record(),
@@ -101,8 +101,8 @@ impl Session {
             next_request,
             inbox: inbox.checkpoint()?,
             projection: Cow::Borrowed(projection),
-            attached: Cow::Borrowed(&pending.attached),
-            paused: Cow::Borrowed(&tasks.paused),
+            pending: Cow::Borrowed(pending),
+            paused: tasks.paused().map(Cow::Borrowed),
             rules: rules.changed().map(Cow::Borrowed),
             consents: Cow::Borrowed(consents),
             cursor: graph.as_ref().map(|run| Cow::Borrowed(run.cursor())),
@@ -120,9 +120,8 @@ impl Session {
         if stored.id != self.constants.id {
             return Err(format!("it is of the session `{}`", stored.id));
         }
-        self.memory.context.restore(stored.context, past)?;
+        self.memory.restore(stored.context, past, stored.digests.into_owned())?;
         self.memory.set_now(stored.now);
-        self.memory.set_digests(stored.digests.into_owned());
         if let Some(rules) = stored.rules {
             self.set_rules(rules.into_owned());
         }
@@ -135,8 +134,10 @@ impl Session {
         self.inbox = stored.inbox.into();
         self.inbox.number_after(before_first);
         self.projection = stored.projection.into_owned();
-        self.pending.attached = stored.attached.into_owned();
-        self.tasks.paused = stored.paused.into_owned();
+        self.pending = stored.pending.into_owned();
+        if let Some(by) = stored.paused {
+            self.tasks.pause(by.into_owned());
+        }
         self.consents = stored.consents.into_owned();
         match (&mut self.graph, stored.cursor) {
             (Some(run), Some(cursor)) => run.restore(cursor.into_owned()),
@@ -148,6 +149,6 @@ impl Session {
 
     /// The messages that a checkpoint of this session leaves out.
     pub fn past(&self) -> Vec<Message> {
-        self.memory.context.left_out(self.memory.base)
+        self.context().left_out(self.memory.base())
     }
 }

@@ -317,9 +317,7 @@ impl Session {
         let now = self.memory.now();
         for number in self.inbox.open_where(|question| question.expires_at <= now) {
             self.expire_question(number);
-            if let Some(question) = self.inbox.get_mut(number) {
-                question.status = QuestionStatus::Expired;
-            }
+            self.inbox.mark_expired(number);
         }
         self.give_to_delegates(&Input::Tick);
     }

@@ -137,7 +137,9 @@ impl Session {
         child.constants.depth = self.constants.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
         child.constants.root = Some(self.root_id().to_owned());
-        child.tasks.paused.clone_from(&self.tasks.paused);
+        if let Some(by) = self.paused() {
+            child.tasks.pause(by.to_owned());
+        }
         Ok(child)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Session;
-use super::ids::{JobRef, QuestionNumber, Routed};
+use super::ids::{JobRef, QuestionNumber};
 use super::inbox::{Approved, SessionReason};
 use super::scheduler::Status;
 use super::sent_by::SentBy;
@@ -71,7 +71,7 @@ impl Session {
         self.scheduler.set_status(at, Status::Waiting);
         self.scheduler.wake_followers(at);
         if is_aside_true(call, "confirmed") && self.has_consent(number) {
-            self.approve(number, &[index], &self.latest_sender());
+            self.approve(number, &[index], &self.pending.latest_sender());
         }
         true
     }
@@ -103,7 +103,7 @@ impl Session {
         let consents = |text: &str| question.is_consent(&self.settings.consent, text);
         self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
             && !question.needs_direct_answer()
-            && self.inbox.answerable == Some(Routed::own(number))
+            && self.inbox.is_answerable(number)
             && self.memory.user_text_since(question.asked_after).is_some_and(consents)
     }
 }

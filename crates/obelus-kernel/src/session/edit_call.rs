@@ -56,9 +56,7 @@ impl Session {
         by: &str,
     ) -> Result<(), Refused> {
         let Some(CallEdit { index, at, frozen, question }) = self.edit_of(number, params)? else { return Ok(()) };
-        if let Some(asked) = self.inbox.get_mut(number) {
-            *asked = question;
-        }
+        self.inbox.replace(question);
         // Calls that joined it have the same result, so they are reported as edited too.
         let joined = self.inbox.get(number).into_iter().flat_map(|question| &question.calls[index].jobs);
         for at in std::iter::once(&at).chain(joined) {

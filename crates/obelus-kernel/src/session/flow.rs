@@ -15,7 +15,6 @@ use super::{Refused, Session, error_data};
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
-use crate::policy::GroundIndex;
 use obelus_notebook::plan::StepOptions;
 
 impl Session {
@@ -29,18 +28,18 @@ impl Session {
         }
         let was_limited = self.turn.phase() == Phase::Rested(TurnEnd::Limit);
         let goes_on = message.as_ref().is_some_and(|message| self.settings.consent.goes_on(&message.text));
-        self.keep_planned();
+        self.keep_held_back();
         self.transcript.begin_turn();
         let began = (self.scheduler.next_step(), self.memory.context.length());
         let pictures = match &mut message {
             Some(message) => std::mem::take(&mut message.pictures),
-            None => std::mem::take(&mut self.pending.attached),
+            None => self.pending.take_attached(),
         };
         self.turn.begin(&self.settings, began, pictures);
         if let Some(message) = message {
             self.add_user_message(&message.text, message.by.as_deref());
             self.note_goal(&message.text);
-            self.inbox.answerable = message.only_question;
+            self.inbox.set_answerable(message.only_question);
         }
         if !self.turn.pictures().is_empty() {
             self.transcript.note_shown(&Origins::of(Role::User.into()));
@@ -52,9 +51,9 @@ impl Session {
         }
     }
 
-    /// Steps that the mode holds back stay planned across turns until there is another plan.
-    pub(super) fn keep_planned(&mut self) {
-        self.projection.plan = self.projection.held_back(&self.calls(), &self.memory.context);
+    /// Steps that the mode holds back stay planned in the next turn.
+    pub(super) fn keep_held_back(&mut self) {
+        self.projection.keep_held_back(&self.calls(), &self.memory.context);
     }
 
     /// A one-off request keeps only its texts.
@@ -62,7 +61,6 @@ impl Session {
         if let Some(place_of) = self.memory.keep_texts_only() {
             self.inbox.shift_lengths(place_of);
             self.transcript.keep_texts_only();
-            self.memory.grounds = GroundIndex::default();
         }
     }
 
@@ -71,12 +69,12 @@ impl Session {
         if self.is_answer(&text, by.as_deref()) {
             return;
         }
-        let pictures = std::mem::take(&mut self.pending.attached);
+        let pictures = self.pending.take_attached();
         let message = PendingMessage { text, by, only_question: self.only_question(), pictures };
         if self.turn.is_at_rest() {
             self.begin(Some(message));
         } else {
-            self.pending.queue.push_back(message);
+            self.pending.push(message);
         }
     }
 
@@ -94,7 +92,7 @@ impl Session {
             return Err(Refused::new(Code::NoPlan, "the request has no plan to run"));
         };
         self.begin_without_model();
-        self.projection.plan.clear();
+        self.projection.drop_plan_if(|| true);
         let before_reading = self.transcript.shown().is_trusted();
         self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, StepOptions::default());
         Ok(())
@@ -102,7 +100,7 @@ impl Session {
 
     /// Begins a turn without model requests for calls or output.
     pub(super) fn begin_without_model(&mut self) {
-        self.keep_planned();
+        self.keep_held_back();
         self.transcript.reset();
         self.turn.begin_without_model(&self.settings);
     }
@@ -158,8 +156,7 @@ impl Session {
             Phase::New | Phase::Rested(_) => false,
         };
         if stops {
-            self.turn.enter(Phase::Working);
-            self.turn.must_end(TurnEnd::Stopped, "stopped", "stopped by a person");
+            self.turn.stop();
         }
         self.drop_held();
         self.give_to_delegates(&Input::Stop);
@@ -169,12 +166,11 @@ impl Session {
     pub(super) fn proceed(&mut self) {
         loop {
             self.advance();
-            let meets_limit = self.turn.is_ending() && self.scheduler.has_ready();
-            if meets_limit && self.turn.is_at_rest() {
-                self.turn.enter(Phase::Working);
+            if self.scheduler.has_ready() {
+                self.turn.go_on_to_end();
             }
             if let Phase::Rested(_) = self.turn.phase()
-                && let Some(message) = self.pending.queue.pop_front()
+                && let Some(message) = self.pending.pop()
             {
                 self.begin(Some(message));
             } else if self.turn.phase() != Phase::Working || self.is_busy() {
@@ -292,14 +288,13 @@ impl Session {
 
     /// Brings the turn to rest.
     pub(super) fn rest(&mut self, ends: TurnEnd, mut reason: Option<CallError>) {
-        self.turn.enter(Phase::Rested(ends));
         self.drop_early_calls();
         self.transcript.drop_composed();
         if self.graph.is_some() && ends != TurnEnd::Waiting {
             self.go_to_forced_end(ends, &mut reason);
             self.forget_plans();
         }
-        self.turn.reason = reason;
+        self.turn.rest(ends, reason);
         let is_sent = self.turn.output().as_str().is_some_and(|text| self.turn.has_sent(text));
         if ends == TurnEnd::Waiting && is_sent && self.follow_up() != FollowUp::Always {
             // The text has reached the user: no result is held back for a decision.
@@ -340,7 +335,7 @@ impl Session {
             said: self.turn.agent_messages().to_vec(),
             calls: self.distinct_calls(),
             waiting: waiting.collect(),
-            reason: self.turn.reason.clone(),
+            reason: self.turn.reason().cloned(),
             end: self.turn.named_end().map(str::to_owned),
             at: self.memory.now(),
         })

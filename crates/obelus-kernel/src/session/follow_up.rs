@@ -61,7 +61,7 @@ impl Session {
         }
         self.turn.note_progress();
         if was_at_rest && self.turn.asks_model() {
-            self.keep_planned();
+            self.keep_held_back();
             self.transcript.begin_turn_by_decision();
             self.turn.renew(&self.settings);
         }

@@ -24,7 +24,7 @@ impl Session {
     /// Updates the index if it matters for the call of a job.
     pub(super) fn catch_up_grounds(&mut self, at: JobRef) {
         if self.needs_grounds(&self.scheduler.step_of(at).literal, self.scheduler.call(at)) {
-            self.memory.grounds.catch_up(&self.memory.context, self.inbox.texts_by_people());
+            self.memory.catch_up_grounds(self.inbox.texts_by_people());
         }
     }
 
@@ -32,7 +32,7 @@ impl Session {
     pub(super) fn catch_up_grounds_of_shown(&mut self) {
         let is_used = self.settings.policy.after_reading() == AfterReading::Grounded;
         if is_used && !self.transcript.shown().is_trusted() {
-            self.memory.grounds.catch_up(&self.memory.context, self.inbox.texts_by_people());
+            self.memory.catch_up_grounds(self.inbox.texts_by_people());
         }
     }
 
@@ -43,23 +43,22 @@ impl Session {
         literal: &Origins,
         call: &Call,
     ) -> Option<Grounding<'a>> {
-        let context = &self.memory.context;
-        let is_ready =
-            self.needs_grounds(literal, call) && self.memory.grounds.is_current(context, self.inbox.texts_by_people());
-        is_ready.then(|| self.grounding_in(&self.memory.grounds, instance))
+        let (index, texts) = (self.memory.grounds(), self.inbox.texts_by_people());
+        let is_ready = self.needs_grounds(literal, call) && index.is_current(self.context(), texts);
+        is_ready.then(|| self.grounding_in(index, instance))
     }
 
     pub(super) fn grounding_in<'a>(&'a self, index: &'a GroundIndex, instance: Option<&'a str>) -> Grounding<'a> {
-        Grounding { context: &self.memory.context, index, base: self.memory.base, instance }
+        Grounding { context: self.context(), index, base: self.memory.base(), instance }
     }
 
     /// The up-to-date index, for provenance queries. None if the policy does not use it.
     pub(super) fn current_grounds(&self) -> Option<Cow<'_, GroundIndex>> {
-        let (context, written) = (&self.memory.context, self.inbox.texts_by_people());
         if self.settings.policy.after_reading() != AfterReading::Grounded {
             return None;
         }
-        let mut grounds = Cow::Borrowed(&self.memory.grounds);
+        let (context, written) = (self.context(), self.inbox.texts_by_people());
+        let mut grounds = Cow::Borrowed(self.memory.grounds());
         if !grounds.is_current(context, written) {
             grounds.to_mut().catch_up(context, written);
         }

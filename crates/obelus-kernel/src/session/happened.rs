@@ -218,8 +218,7 @@ impl Session {
     /// Open questions say if the same effect has happened meanwhile, or may have: an approval would repeat it.
     fn note_repetitions(&mut self) {
         let requires = self.inbox.requires_person();
-        let was_in_doubt = |question: &Question| question.reasons.contains(&Reason::MayHaveHappened);
-        let concerned = |question: &Question| question.about == About::Call && (requires || was_in_doubt(question));
+        let concerned = |question: &Question| question.about == About::Call && (requires || question.may_repeat());
         for number in self.inbox.open_where(concerned) {
             let Some(question) = self.inbox.get(number) else { continue };
             let jobs = question.open_calls().filter_map(|index| question.calls[index].jobs.first().copied());
@@ -227,14 +226,8 @@ impl Session {
                 let frozen = self.scheduler.frozen(at)?;
                 self.happened_before(self.scheduler.call(at), &frozen.call)
             });
-            let earlier: Vec<Reason> = earlier.collect();
-            let is_settled = was_in_doubt(question) && !earlier.contains(&Reason::MayHaveHappened);
-            let Some(question) = self.inbox.get_mut(number) else { continue };
-            if is_settled {
-                question.reasons.retain(|why| *why != Reason::MayHaveHappened);
-            }
-            let more = earlier.into_iter().chain(is_settled.then_some(Reason::WasInDoubt));
-            more.for_each(|why| question.add_reason(why));
+            let earlier = earlier.collect();
+            self.inbox.note_repetitions(number, earlier);
         }
     }
 }

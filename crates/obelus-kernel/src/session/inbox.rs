@@ -10,6 +10,7 @@ mod past;
 mod preview_reads;
 mod question;
 mod shown;
+mod updates;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ use past::{DeniedEffect, SharedPast};
 pub(super) use preview_reads::{MOST_PREVIEW_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
+pub(super) use updates::ImportedTerms;
 
 /// Questions and decisions of a session.
 #[derive(Default)]
@@ -55,7 +57,7 @@ pub(super) struct Inbox {
     /// Reads that show what a question would change.
     pub(super) preview_reads: PreviewReads,
     /// The question that the user's latest message may answer.
-    pub(super) answerable: Option<QuestionId>,
+    answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
     texts_by_people: Vec<String>,
     /// What it remembers together with delegates.
@@ -165,6 +167,15 @@ impl Inbox {
         self.texts_by_people.extend(texts);
     }
 
+    /// The user's latest message may answer this question, if any.
+    pub(super) fn set_answerable(&mut self, question: Option<QuestionId>) {
+        self.answerable = question;
+    }
+
+    pub(super) fn is_answerable(&self, number: QuestionNumber) -> bool {
+        self.answerable.as_ref().is_some_and(|id| id.local() == Some(number))
+    }
+
     /// The number before the first question's.
     pub(super) fn before_first(&self) -> u64 {
         self.before_first
@@ -203,7 +214,7 @@ impl Inbox {
         self.all.get(&number.0)
     }
 
-    pub(super) fn get_mut(&mut self, number: QuestionNumber) -> Option<&mut Question> {
+    fn get_mut(&mut self, number: QuestionNumber) -> Option<&mut Question> {
         self.all.get_mut(&number.0)
     }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
-use crate::context::{Context, Instances, View};
+use crate::context::{Context, ContextCheckpoint, Instances, LoadPast, View};
 use crate::fault::Fault;
 use crate::fold::Method;
 use crate::message::{Data, Message, Plan, Role};
@@ -32,7 +32,7 @@ pub(super) use results::{Author, CallFailure, ReadMessages, Written};
 pub(super) struct Memory {
     pub(super) context: Context,
     /// The number of the request's own messages.
-    pub(super) base: usize,
+    base: usize,
     /// The request's own kinds, each with its initial value.
     given: BTreeMap<Name, Option<Value>>,
     /// The request's own instances.
@@ -45,7 +45,7 @@ pub(super) struct Memory {
     /// The places of observations' digests.
     digests: Vec<DigestPlace>,
     /// The user's messages and texts of trusted results, indexed as far as needed (POL-7).
-    pub(super) grounds: GroundIndex,
+    grounds: GroundIndex,
 }
 
 /// A kind, an instance, and the schema path of a part.
@@ -72,6 +72,11 @@ impl Memory {
             digests: Vec::new(),
             grounds: GroundIndex::default(),
         }
+    }
+
+    /// The number of the request's own messages.
+    pub(super) fn base(&self) -> usize {
+        self.base
     }
 
     /// Whether a kind is the request's own.
@@ -148,6 +153,29 @@ impl Memory {
         self.context.append(vec![Message::Data(Box::new(data))])
     }
 
+    /// Sets the same value at several paths, or at none.
+    pub(super) fn write_at_all(
+        &mut self,
+        call: &Arc<Value>,
+        paths: impl IntoIterator<Item = Arc<Path>>,
+        value: &Value,
+        origins: &Origins,
+    ) -> Result<(), Fault> {
+        let date = self.date();
+        let batch = paths.into_iter().map(|path| {
+            let mut data = Data::result(call.clone(), path, Some(date.clone()), value.clone());
+            data.method = Some(Method::Set);
+            data.origins = Some(origins.clone());
+            Message::Data(Box::new(data))
+        });
+        self.context.append(batch.collect())
+    }
+
+    /// Reserves space for this many messages.
+    pub(super) fn expect(&mut self, messages: usize) {
+        self.context.expect(messages);
+    }
+
     /// Writes a part of the state for a person. Its origins stay, because the old value may still be in it.
     pub(super) fn write_state(&mut self, path: Path, value: Value) {
         let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
@@ -192,6 +220,7 @@ impl Memory {
         let mut context = Context::new();
         context.append(messages).ok()?;
         self.context = context;
+        self.grounds = GroundIndex::default();
         Some(move |length: usize| places.partition_point(|at| *at < length))
     }
 
@@ -199,8 +228,23 @@ impl Memory {
         &self.digests
     }
 
-    pub(super) fn set_digests(&mut self, digests: Vec<DigestPlace>) {
+    /// Restores the context; `past` loads the messages that are not stored.
+    pub(super) fn restore(
+        &mut self,
+        context: ContextCheckpoint<'_>,
+        past: LoadPast,
+        digests: Vec<DigestPlace>,
+    ) -> Result<(), String> {
         self.digests = digests;
+        self.context.restore(context, past)
+    }
+
+    pub(super) fn grounds(&self) -> &GroundIndex {
+        &self.grounds
+    }
+
+    pub(super) fn catch_up_grounds(&mut self, texts_by_people: &[String]) {
+        self.grounds.catch_up(&self.context, texts_by_people);
     }
 }
 

@@ -19,12 +19,9 @@ use super::graph_run::GraphRun;
 use super::input::CallError;
 use super::output::{CallReport, TurnEnd};
 use super::scheduler::Trigger;
-use super::turn::Phase;
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
-use crate::fold::Method;
-use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use obelus_notebook::plan::StepOptions;
@@ -61,8 +58,7 @@ impl Session {
         let Some(node) = graph.nodes.get(name) else {
             return self.end_by_file_error(format!("there is no node `{name}`"));
         };
-        self.turn.enter(Phase::Working);
-        self.turn.take_output();
+        self.turn.enter_node();
         let done = match node {
             StepNode::Request { .. } => {
                 self.request();
@@ -109,7 +105,7 @@ impl Session {
                 if output.is_null() {
                     return self.request();
                 }
-                if let Err(fault) = self.keep_output(node, output).and_then(|()| self.keep_plan(node)) {
+                if let Err(fault) = self.keep_output(node, output).and_then(|()| self.write_planned_call(node)) {
                     return self.ask_again(Value::Null, &fault);
                 }
                 let name = self.node().unwrap_or_default().to_owned();
@@ -194,15 +190,8 @@ impl Session {
         let Some(text) = path else { return Ok(()) };
         let path = OutputPath::parse(text)?;
         let call = Arc::new(json!({"_tool": self.node(), "_outputPath": text}));
-        let date = self.memory.date();
         let first = path.alternatives.into_iter().next().unwrap_or_default();
-        let batch = first.into_iter().map(|path| {
-            let mut data = Data::result(call.clone(), path, Some(date.clone()), value.clone());
-            data.method = Some(Method::Set);
-            data.origins = Some(origins.clone());
-            Message::Data(Box::new(data))
-        });
-        self.memory.context.append(batch.collect())
+        self.memory.write_at_all(&call, first, &value, origins)
     }
 }
 

@@ -125,12 +125,7 @@ impl Session {
         let (call, frozen) = (self.scheduler.call(read.at), self.scheduler.frozen(read.at));
         let of = call.tool.as_ref().zip(frozen);
         let name = of.and_then(|(tool, frozen)| self.naming().name_of_record(tool, &frozen.call, result));
-        if let Some(question) = self.inbox.get_mut(read.question) {
-            name.into_iter().for_each(|name| question.add_name(name));
-            question.changes.retain(|change| change.call != read.index);
-            question.changes.extend(changes);
-            question.changes.sort_by_key(|change| change.call);
-        }
+        self.inbox.note_changes(read, changes, name);
         self.name_values(read.question);
         let id = Routed::own(read.question);
         self.tasks.push(Task::AskAgain { id, because: RepeatReason::MoreIsKnown });

@@ -6,7 +6,7 @@ use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Map, Value};
 
 use super::ids::JobRef;
-use super::inbox::{About, AskedCall, QuestionStatus, SessionReason};
+use super::inbox::{About, AskedCall, SessionReason};
 use super::sent_by::SentBy;
 use super::settings::Settings;
 use super::{Input, Mode, Session};
@@ -70,9 +70,7 @@ impl Session {
             let is_plan = question.about == About::Plan;
             let ended = if is_plan { open } else { misfits.into_iter().map(|(index, _)| index).collect() };
             self.deny(number, &ended, reason.text(self.settings.language.as_deref()), SentBy::NOBODY);
-            if let Some(question) = self.inbox.get_mut(number).filter(|question| !question.is_open()) {
-                question.status = QuestionStatus::Expired;
-            }
+            self.inbox.mark_expired(number);
         }
     }
 

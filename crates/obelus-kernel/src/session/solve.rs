@@ -11,7 +11,6 @@ use super::output::{Task, TurnEnd};
 use super::results::chosen_output;
 use super::scheduler::{ActiveStep, Status, Trigger};
 use super::settings::{Approval, FollowUp};
-use super::turn::Phase;
 use super::{Session, error_data};
 use crate::call::identity::identity;
 use crate::call::{ASIDES, Call};
@@ -31,10 +30,9 @@ impl Session {
         if let Some(at) = self.scheduler.take_model_call(number) {
             return self.take_model_call_answer(at, answer);
         }
-        if self.turn.phase() != Phase::Asking(number) {
+        if !self.turn.take_answer(number) {
             return;
         }
-        self.turn.enter(Phase::Working);
         match answer {
             Answer::Solution { solution, tokens } => {
                 self.turn.note_solution(tokens);
@@ -96,9 +94,7 @@ impl Session {
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
         // A new plan replaces the one that the mode held back; unreadable calls do not count.
         let is_readable = |call: &Arc<Value>| Call::read(call, &self.memory.context).1.is_empty();
-        if !self.projection.plan.is_empty() && calls.iter().any(is_readable) {
-            self.projection.plan.clear();
-        }
+        self.projection.drop_plan_if(|| calls.iter().any(is_readable));
         let mode = self.plan_mode();
         // An entry that is not a call is an error of the step, and not part of the plan.
         let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
@@ -125,7 +121,7 @@ impl Session {
             return self.note_faults(&calls, &check.errors);
         }
         if self.settings.mode == Mode::Shadow {
-            return self.projection.keep_plan(&calls, &self.memory.context);
+            return self.projection.hold_back_plan(&calls, &self.memory.context);
         }
         self.catch_up_grounds_of_shown();
         let before_reading = self.transcript.shown().is_trusted();
@@ -170,7 +166,7 @@ impl Session {
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
         let (step, faults) = ActiveStep::new(calls, options, trigger, literal, context);
-        self.memory.context.expect(step.jobs.len());
+        self.memory.expect(step.jobs.len());
         let number = self.scheduler.add(step);
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
             return self.refuse_step(number, calls, cycle);

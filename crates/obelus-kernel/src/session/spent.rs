@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::input::Answer;
+use super::input::{Answer, Input};
 pub use obelus_notebook::money::Money;
 
 /// The usage of one or several model requests.
@@ -47,12 +47,19 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub(super) fn answered(&mut self, answer: &Answer) {
-        self.requests += 1;
-        self.tokens = self.tokens.saturating_add(match answer {
-            Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } => *tokens,
-            Answer::Failed { .. } => 0,
-        });
+    /// Counts the usage that an input reports.
+    pub(super) fn count(&mut self, input: &Input) {
+        match input {
+            Input::Answer { answer, .. } => {
+                self.requests += 1;
+                self.tokens = self.tokens.saturating_add(match answer {
+                    Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } => *tokens,
+                    Answer::Failed { .. } => 0,
+                });
+            }
+            Input::Used { used, .. } => self.used.add(*used),
+            _ => {}
+        }
     }
 
     /// Adds another.

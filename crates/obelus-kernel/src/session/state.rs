@@ -59,7 +59,7 @@ impl Session {
     pub(super) fn state_for_model(&self) -> Value {
         let mut state = self.state();
         if let Some(name) = &self.settings.managed.confirmations {
-            for key in self.projection.adopted.keys() {
+            for key in self.projection.adopted().keys() {
                 if let Some(entry) = state[name].get_mut(key).filter(|entry| entry.is_object()) {
                     entry["imported"] = true.into();
                 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ids::QuestionNumber;
-use super::inbox::{About, Inbox, QuestionStatus};
+use super::inbox::{About, ImportedTerms, Inbox, QuestionStatus};
 use super::output::{CallReport, CallStatus};
 use super::settings::Settings;
 use crate::call::ASIDES;
@@ -35,7 +35,7 @@ pub(super) struct StateProjection {
     /// The key of each call asked about, with its question and index there, in the order of asking.
     keys: Vec<(String, u64, usize)>,
     /// Imported confirmations: decided ones, and those that cannot be asked here.
-    pub(super) adopted: Map<String, Value>,
+    adopted: Map<String, Value>,
     /// Keys and dates of imported questions that are asked again, by the hash of the call.
     expected: BTreeMap<String, (String, Option<Time>)>,
     /// Their descriptions, by key.
@@ -44,7 +44,7 @@ pub(super) struct StateProjection {
     #[serde(default)]
     offered_again: Map<String, Value>,
     /// The plan of an earlier turn, or an imported one, until there is another one.
-    pub(super) plan: Vec<Value>,
+    plan: Vec<Value>,
     /// Ids of the latest events.
     events: VecDeque<String>,
 }
@@ -54,6 +54,16 @@ impl StateProjection {
     pub(super) fn confirmation(&self, key: &str) -> Option<(QuestionNumber, usize)> {
         let (_, number, index) = self.keys.iter().find(|(known, ..)| known == key)?;
         Some((QuestionNumber(*number), *index))
+    }
+
+    /// Imported confirmations: decided ones, and those that cannot be asked here.
+    pub(super) fn adopted(&self) -> &Map<String, Value> {
+        &self.adopted
+    }
+
+    /// Adopts an imported confirmation, unchanged.
+    pub(super) fn adopt(&mut self, key: String, entry: Value) {
+        self.adopted.insert(key, entry);
     }
 
     /// Expects an imported question with this key and date.
@@ -85,18 +95,17 @@ impl StateProjection {
         !self.expected.is_empty() && self.expected.contains_key(&hash())
     }
 
-    /// Gives the calls of a new question their keys in the state.
+    /// Gives the calls of a new question their keys in the state. Returns what an imported question keeps.
     pub(super) fn name_confirmations(
         &mut self,
         number: QuestionNumber,
-        inbox: &mut Inbox,
+        inbox: &Inbox,
         context: &Context,
         settings: &Settings,
-    ) {
-        if settings.managed.confirmations.is_none() {
-            return;
-        }
-        let Some(question) = inbox.get_mut(number).filter(|question| question.about == About::Call) else { return };
+    ) -> ImportedTerms {
+        let mut imported = ImportedTerms::default();
+        let question = inbox.get(number).filter(|question| question.about == About::Call);
+        let Some(question) = question.filter(|_| settings.managed.confirmations.is_some()) else { return imported };
         let mut headline = None;
         for (index, asked) in question.calls.iter().enumerate() {
             let expected = self.expected.remove(&asked.hash);
@@ -107,14 +116,10 @@ impl StateProjection {
             self.adopted.shift_remove(&key);
             headline = headline.or_else(|| self.descriptions.get(&key));
             self.keys.push((key, number.0, index));
-            if let Some(at) = at {
-                // It expires by the time of the import, not of the other program.
-                question.requested_at = at;
-            }
+            imported.requested_at = at.or(imported.requested_at);
         }
-        if let (Some(headline), [_]) = (headline, question.calls.as_slice()) {
-            question.set_headline(headline);
-        }
+        imported.headline = headline.filter(|_| question.calls.len() == 1).cloned();
+        imported
     }
 
     fn free_key(&self, key: String) -> String {
@@ -130,20 +135,22 @@ impl StateProjection {
             let Some(question) = inbox.get(QuestionNumber(*number)) else { continue };
             let Some(asked) = question.calls.get(*index) else { continue };
             let status = match (asked.decided, question.status) {
-                (None, QuestionStatus::Requested) => "requested",
-                (Some(true), _) => "approved",
-                _ => "denied",
+                (None, QuestionStatus::Requested) => QuestionStatus::Requested,
+                (Some(true), _) => QuestionStatus::Approved,
+                _ => QuestionStatus::Denied,
             };
             let mut entry = json!({"status": status, "requested_at": question.requested_at.to_string()});
-            if let Some(at) = asked.decided_at.or(question.decided_at).filter(|_| status != "requested") {
-                entry[format!("{status}_at")] = at.to_string().into();
+            if let Some(at) = asked.decided_at.or(question.decided_at).filter(|_| status != QuestionStatus::Requested) {
+                entry[format!("{}_at", status.name())] = at.to_string().into();
             }
             let description = self.descriptions.get(key).cloned();
             entry["description"] = description.unwrap_or_else(|| naming.call_headline(&asked.call)).into();
-            if let Some(reason) = asked.reason.as_ref().or(question.reason.as_ref()).filter(|_| status == "denied") {
+            if let Some(reason) =
+                asked.reason.as_ref().or(question.reason.as_ref()).filter(|_| status == QuestionStatus::Denied)
+            {
                 entry["reason"] = reason.as_str().into();
             }
-            entry["action"] = step_form(&asked.call, status == "requested", naming.context);
+            entry["action"] = step_form(&asked.call, status == QuestionStatus::Requested, naming.context);
             all.insert(key.clone(), entry);
         }
         Value::Object(all)
@@ -163,9 +170,26 @@ impl StateProjection {
         steps
     }
 
-    /// Stores a plan that the mode holds back as a whole.
-    pub(super) fn keep_plan(&mut self, calls: &[Arc<Value>], context: &Context) {
+    /// Steps that the mode holds back stay planned across turns until there is another plan.
+    pub(super) fn keep_held_back(&mut self, calls: &[CallReport], context: &Context) {
+        self.plan = self.held_back(calls, context);
+    }
+
+    /// The mode holds a plan back as a whole.
+    pub(super) fn hold_back_plan(&mut self, calls: &[Arc<Value>], context: &Context) {
         self.plan = calls.iter().map(|call| step_form(call, false, context)).collect();
+    }
+
+    /// Adopts an imported plan.
+    pub(super) fn adopt_plan<'a>(&mut self, calls: impl Iterator<Item = &'a Value>) {
+        self.plan = calls.map(|call| Step::from_call(call, |_| false).to_json()).collect();
+    }
+
+    /// Drops the plan, if there is one and another one replaces it.
+    pub(super) fn drop_plan_if(&mut self, is_replaced: impl FnOnce() -> bool) {
+        if !self.plan.is_empty() && is_replaced() {
+            self.plan.clear();
+        }
     }
 
     /// The waiting steps, alone or in a plan, and those that the mode holds back.
@@ -277,7 +301,8 @@ mod tests {
         let call = |hash: &&str| AskedCall::new(Arc::new(change()), (*hash).to_owned(), Vec::new());
         let draft = Draft::new(About::Call, hashes.iter().map(call).collect(), String::new());
         let number = inbox.add(draft, TERMS);
-        projection.name_confirmations(number, inbox, &context(), &settings());
+        let imported = projection.name_confirmations(number, inbox, &context(), &settings());
+        inbox.keep_imported(number, imported);
         number
     }
 
@@ -347,7 +372,7 @@ mod tests {
     #[test]
     fn a_step_is_planned_once_regardless_of_its_comment() {
         let mut projection = StateProjection::default();
-        projection.plan = projection.held_back(&[report(CallStatus::Refused, "POL-1")], &context());
+        projection.keep_held_back(&[report(CallStatus::Refused, "POL-1")], &context());
         let planned = projection.planned(&[report(CallStatus::Waiting, "")], &Inbox::default(), &context());
         assert_eq!(planned.as_array().unwrap().len(), 1, "{planned}");
     }

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 
 use super::ids::JobRef;
 use super::output::Task;
+use super::sent_by::SentBy;
 
 /// Tasks for the driver, oldest first.
 #[derive(Default)]
 pub(super) struct TaskQueue {
     tasks: VecDeque<Task>,
     /// Who has paused the session.
-    pub(super) paused: Option<String>,
+    paused: Option<String>,
     /// Calls to start again when the pause ends, if they may by then.
     held: Vec<JobRef>,
 }
@@ -22,6 +23,20 @@ impl TaskQueue {
 
     pub(super) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
+    }
+
+    /// Pauses the session, for this person.
+    pub(super) fn pause(&mut self, by: String) {
+        self.paused = Some(SentBy::of_pause(self.paused.take(), by));
+    }
+
+    pub(super) fn resume(&mut self) {
+        self.paused = None;
+    }
+
+    /// Who has paused the session.
+    pub(super) fn paused(&self) -> Option<&str> {
+        self.paused.as_deref()
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -60,10 +75,10 @@ mod tests {
         let mut queue = TaskQueue::default();
         queue.push(Task::AskModel { id: Routed::own(RequestNumber(1)) });
         queue.push(Task::Say("hello".to_owned()));
-        queue.paused = Some("ann".to_owned());
+        queue.pause("ann".to_owned());
         assert!(matches!(queue.next(), Some(Task::Say(_))));
         assert!(queue.next().is_none() && !queue.is_empty());
-        queue.paused = None;
+        queue.resume();
         assert!(matches!(queue.next(), Some(Task::AskModel { .. })));
         assert!(queue.is_empty());
     }

@@ -13,7 +13,6 @@ use super::ids::JobRef;
 use super::redact::redacted_error;
 use super::report_error::ReportError;
 use super::scheduler::{Job, Status};
-use super::sent_by::SentBy;
 use super::solve::has_output;
 use super::transcript::{CallEntry, PendingCall, TranscriptEvent, params_alone};
 use crate::call::Call;
@@ -98,12 +97,7 @@ impl Session {
     /// Adds a message of the user, and notes who sent it.
     pub(super) fn add_user_message(&mut self, text: &str, by: Option<&str>) {
         self.add_message(Role::User, text);
-        self.pending.latest_sender = by.map(str::to_owned);
-    }
-
-    /// The sender of the user's latest message.
-    pub(super) fn latest_sender(&self) -> String {
-        self.pending.latest_sender.clone().unwrap_or_else(|| SentBy::CONVERSATION.to_owned())
+        self.pending.note_sender(by);
     }
 
     /// Adds a message of the user or the agent to memory and to the transcript.

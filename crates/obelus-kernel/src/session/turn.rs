@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Refused;
-use super::input::{CallError, Limit};
+use super::input::{CallError, Input, Limit};
 use super::output::TurnEnd;
 use super::refusals::RefusalCode as Code;
 use super::settings::Settings;
@@ -39,13 +39,13 @@ pub(super) struct Turn {
     #[serde(default)]
     asks_when_decided: bool,
     requests: u32,
-    pub(super) calls: u32,
+    calls: u32,
     /// The calls that its delegates have started.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub(super) calls_below: u32,
+    calls_below: u32,
     tokens: u64,
     /// The total usage of the model, including delegates and model calls.
-    pub(super) spent: Spent,
+    spent: Spent,
     repairs_left: u32,
     /// The last unreadable answer, and its error.
     out_of_format: Option<(String, String)>,
@@ -74,7 +74,7 @@ pub(super) struct Turn {
     asked_for: Option<(String, Time)>,
     /// The call that a node of a graph has planned, and its origins.
     #[serde(default)]
-    pub(super) planned: Option<(Value, Origins)>,
+    planned: Option<(Value, Origins)>,
     /// Pictures of the message that began it.
     #[serde(default)]
     pictures: Vec<Picture>,
@@ -83,7 +83,7 @@ pub(super) struct Turn {
     /// How often in a row each call failed in the same way.
     failures: BTreeMap<String, (String, u32)>,
     /// Why it came to rest, if there is a reason.
-    pub(super) reason: Option<CallError>,
+    reason: Option<CallError>,
     /// Why the turn must end.
     stop: Option<(TurnEnd, CallError)>,
     /// How it ended, if only a message of the user can begin another: decisions do not change it.
@@ -128,7 +128,7 @@ impl Turn {
     }
 
     /// Changes the phase within a turn.
-    pub(super) fn enter(&mut self, phase: Phase) {
+    fn enter(&mut self, phase: Phase) {
         // A request is answered or given up before another one.
         let asks_twice = matches!((self.phase, phase), (Phase::Asking(_), Phase::Asking(_)));
         debug_assert!(phase != Phase::New && !asks_twice, "from {:?} to {phase:?}", self.phase);
@@ -178,6 +178,80 @@ impl Turn {
         self.enter(Phase::Asking(number));
     }
 
+    /// The model has answered a request: the turn goes on. Returns whether it waits for this one.
+    pub(super) fn take_answer(&mut self, number: u64) -> bool {
+        let is_asked = self.phase == Phase::Asking(number);
+        if is_asked {
+            self.enter(Phase::Working);
+        }
+        is_asked
+    }
+
+    /// Goes on at a node of a graph, without a result.
+    pub(super) fn enter_node(&mut self) {
+        self.enter(Phase::Working);
+        self.output = Value::Null;
+    }
+
+    /// A person stops it.
+    pub(super) fn stop(&mut self) {
+        self.enter(Phase::Working);
+        self.must_end(TurnEnd::Stopped, "stopped", "stopped by a person");
+    }
+
+    /// A resting turn that must end goes on to its end.
+    pub(super) fn go_on_to_end(&mut self) {
+        if self.is_ending() && self.is_at_rest() {
+            self.enter(Phase::Working);
+        }
+    }
+
+    /// It comes to rest.
+    pub(super) fn rest(&mut self, ends: TurnEnd, reason: Option<CallError>) {
+        self.enter(Phase::Rested(ends));
+        self.reason = reason;
+    }
+
+    /// Why it came to rest, if there is a reason.
+    pub(super) fn reason(&self) -> Option<&CallError> {
+        self.reason.as_ref()
+    }
+
+    /// A call starts that counts towards the limit.
+    pub(super) fn count_call(&mut self) {
+        self.calls += 1;
+    }
+
+    /// Calls of delegates have started.
+    pub(super) fn count_calls_below(&mut self, count: u32) {
+        self.calls_below += count;
+    }
+
+    /// The calls that count towards the limit: its own, and those of delegates.
+    pub(super) fn calls(&self) -> (u32, u32) {
+        (self.calls, self.calls_below)
+    }
+
+    /// Counts the usage of the model that an input reports.
+    pub(super) fn count_usage(&mut self, input: &Input) {
+        self.spent.count(input);
+    }
+
+    /// The total usage of the model, including delegates and model calls.
+    pub(super) fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// A node of a graph has planned a call.
+    pub(super) fn plan_call(&mut self, call: Value, origins: Origins) {
+        self.planned = Some((call, origins));
+    }
+
+    /// Takes the call that a node of a graph has planned, with its origins.
+    pub(super) fn take_planned(&mut self) -> Option<(Value, Origins)> {
+        self.planned.take()
+    }
+
     /// The number of its requests.
     pub(super) fn requests(&self) -> u32 {
         self.requests
@@ -193,6 +267,7 @@ impl Turn {
         self.count_tokens(tokens);
         self.out_of_format = None;
         self.is_faulty = false;
+        self.planned = None;
     }
 
     /// The model's answer is unreadable. Returns whether it may repair it; otherwise the turn must end.
@@ -402,71 +477,4 @@ impl Turn {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_same_failure_three_times_in_a_row_ends_the_turn() {
-        let mut turn = Turn::new(&Settings::default());
-        turn.note_failure("a", "no");
-        turn.note_failure("a", "no");
-        turn.note_success(|| "a".to_owned());
-        turn.note_failure("a", "no");
-        turn.note_failure("a", "other");
-        turn.note_failure("a", "no");
-        turn.note_failure("b", "no");
-        assert!(!turn.is_ending());
-        turn.note_failure("a", "no");
-        turn.note_failure("a", "no");
-        assert_eq!(turn.take_stop().unwrap().0, TurnEnd::Limit);
-        assert!(turn.over.is_some() && !turn.is_ending());
-    }
-
-    #[test]
-    fn a_decision_reopens_a_resting_turn_and_resets_its_limit_of_calls() {
-        let mut turn = Turn::new(&Settings::default());
-        turn.reopen();
-        assert_eq!(turn.phase(), Phase::New, "there is nothing to reopen");
-        turn.calls = 7;
-        turn.enter(Phase::Working);
-        turn.enter(Phase::Rested(TurnEnd::Limit));
-        turn.reopen();
-        assert_eq!((turn.phase(), turn.calls), (Phase::Working, 0));
-    }
-
-    #[test]
-    fn a_turn_begins_anew_but_keeps_what_was_asked_if_no_model_is_asked() {
-        let mut turn = Turn::new(&Settings::default());
-        turn.begin(&Settings::default(), (3, 5), Vec::new());
-        turn.ask_model(1);
-        turn.enter(Phase::Working);
-        turn.set_output("which one?".into(), true);
-        turn.enter(Phase::Rested(TurnEnd::Output));
-        turn.note_last_message(Time(7));
-        turn.begin_without_model(&Settings::default());
-        assert_eq!((turn.phase(), turn.requests(), turn.began()), (Phase::Working, 0, (0, 0)));
-        assert!(turn.output().is_null() && !turn.came_with_calls() && !turn.asks_model());
-        assert_eq!(turn.asked_for(), Some(&("which one?".to_owned(), Time(7))));
-        turn.enter(Phase::Rested(TurnEnd::Output));
-        turn.begin(&Settings::default(), (4, 9), Vec::new());
-        assert_eq!((turn.phase(), turn.began(), turn.asked_for()), (Phase::New, (4, 9), None));
-    }
-
-    #[test]
-    #[cfg(debug_assertions)]
-    #[should_panic(expected = "a turn begins in Asking")]
-    fn a_turn_does_not_begin_while_the_model_is_asked() {
-        let mut turn = Turn::new(&Settings::default());
-        turn.ask_model(1);
-        turn.begin(&Settings::default(), (0, 0), Vec::new());
-    }
-
-    #[test]
-    fn unreadable_answers_end_the_turn_when_no_repair_is_left() {
-        let mut turn = Turn::new(&Settings { repairs: 1, ..Settings::default() });
-        assert!(turn.note_out_of_format("{".to_owned(), "no end".to_owned(), 2));
-        assert_eq!(turn.out_of_format().map(|(text, _)| text.as_str()), Some("{"));
-        assert!(!turn.note_out_of_format("[".to_owned(), "no end".to_owned(), 2));
-        assert_eq!(turn.take_stop().map(|(ends, _)| ends), Some(TurnEnd::Degraded));
-    }
-}
+mod tests;

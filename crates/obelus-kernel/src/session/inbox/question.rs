@@ -290,7 +290,7 @@ impl AskedCall {
 
 impl Question {
     /// Sets its headline, on one line. The description is still made from the call itself.
-    pub(in crate::session) fn set_headline(&mut self, text: &str) {
+    pub(super) fn set_headline(&mut self, text: &str) {
         self.headline = Some(crate::visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
 
@@ -302,10 +302,15 @@ impl Question {
     }
 
     /// Adds a reason, unless it has it.
-    pub(in crate::session) fn add_reason(&mut self, why: Reason) {
+    pub(super) fn add_reason(&mut self, why: Reason) {
         if !self.reasons.contains(&why) {
             self.reasons.push(why);
         }
+    }
+
+    /// Whether an approval may repeat an effect that is in doubt.
+    pub(in crate::session) fn may_repeat(&self) -> bool {
+        self.reasons.contains(&Reason::MayHaveHappened)
     }
 
     /// Whether it is open.

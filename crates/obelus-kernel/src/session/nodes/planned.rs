@@ -35,11 +35,10 @@ impl Session {
                 None => self.transcript.add_error(error_data(call, &(&fault).into())),
             }
         }
-        self.turn.planned = None;
         match planned.as_slice() {
             [] => {}
             [call] => match self.planned_call(call) {
-                Ok(plan) => self.turn.planned = Some(plan),
+                Ok((call, origins)) => self.turn.plan_call(call, origins),
                 Err(fault) => self.ask_again(call.clone(), &fault),
             },
             several => {
@@ -81,10 +80,10 @@ impl Session {
     }
 
     /// Writes the planned call along with the node's output, or that there is none.
-    pub(super) fn keep_plan(&mut self, node: &StepNode) -> Result<(), Fault> {
+    pub(super) fn write_planned_call(&mut self, node: &StepNode) -> Result<(), Fault> {
         let Some(plans) = node.request().and_then(|request| request.plans.as_ref()) else { return Ok(()) };
         let nothing = || (Value::Null, Origins::of(Origin::Author));
-        let (plan, origins) = self.turn.planned.take().unwrap_or_else(nothing);
+        let (plan, origins) = self.turn.take_planned().unwrap_or_else(nothing);
         self.write_for_node(Some(&plans.to), plan, &origins)
     }
 

@@ -30,7 +30,7 @@ impl Session {
             && (self.take_input(number, text.into()).is_ok() || self.is_answer_as_json(number, text))
         {
             self.add_user_message(text, by);
-            self.end_question(number, QuestionStatus::Answered, &self.latest_sender(), None);
+            self.end_question(number, QuestionStatus::Answered, &self.pending.latest_sender(), None);
             self.turn.reopen();
             return true;
         }
@@ -48,7 +48,7 @@ impl Session {
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
         self.add_user_message(text, by);
         let steps = self.steps_of_question(number);
-        self.approve(number, &calls, &self.latest_sender());
+        self.approve(number, &calls, &self.pending.latest_sender());
         self.note_decision(&steps, true);
         true
     }

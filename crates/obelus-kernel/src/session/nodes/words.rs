@@ -59,7 +59,7 @@ impl Session {
     pub(super) fn filter_input(&self, reason: Option<&CallError>) -> Read {
         let context = &self.memory.context;
         let kinds = context.views().filter_map(|(kind, view)| Some((kind, view.for_filters()?.clone())));
-        let run = self.graph.as_ref().map(|run| run.filter_input(self.turn.calls));
+        let run = self.graph.as_ref().map(|run| run.filter_input(self.turn.calls().0));
         let user = context.last_user_text().map(|text| text.text.as_str());
         let others = [
             ("user", Read::new(&user.into())),
