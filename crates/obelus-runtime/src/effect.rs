@@ -145,7 +145,7 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
     parts: Parts,
     stopped: S,
 ) -> impl Future<Output = Input> + Send + use<S> {
-    let seen: Vec<Arc<str>> = match &prompt.observation {
+    let observations: Vec<Arc<str>> = match &prompt.observation {
         Some(latest) => prompt.observed.values().cloned().chain([latest.text.as_str().into()]).collect(),
         None => prompt.observed.values().cloned().collect(),
     };
@@ -159,7 +159,7 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
             }),
             () = stopped => failed("stopped", "stopped before the model answered"),
         };
-        without_secrets_of(Input::Answer { id, answer: without_observations(answer, &seen) })
+        without_secrets_of(Input::Answer { id, answer: without_observations(answer, &observations) })
     }
 }
 
@@ -230,10 +230,10 @@ pub async fn load_request(connections: &Connections, folder: PathBuf, id: CallId
 }
 
 /// Removes observations from errors: some servers repeat what they were sent, and observations must not be stored.
-fn without_observations(answer: Answer, seen: &[Arc<str>]) -> Answer {
+fn without_observations(answer: Answer, observations: &[Arc<str>]) -> Answer {
     match answer {
         Answer::Failed { code, message } => {
-            let message = seen.iter().fold(message, |message, text| without_parts(&message, text));
+            let message = observations.iter().fold(message, |message, text| without_parts(&message, text));
             Answer::Failed { code, message }
         }
         answer => answer,

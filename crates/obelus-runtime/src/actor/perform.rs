@@ -94,7 +94,8 @@ impl Actor {
         for picture in &mut prompt.pictures {
             picture.path = self.images.find(picture);
         }
-        prompt.observation = self.work.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
+        prompt.observation =
+            self.work.slot.latest().filter(|latest| self.session.shows_observation(&id, &latest.digest));
         self.work.slot.fill(&mut prompt);
         self.work.ask(id, prompt);
     }
@@ -139,7 +140,7 @@ impl Actor {
     /// The input for a partial answer: a call that may start early, or the request's usage. Text is only published.
     pub(super) fn take_part(&mut self, (id, part): PartOf) -> Option<Input> {
         match part {
-            // Text of a delegate or a latent call is not shown to the user.
+            // Text of a delegate or of a model call is not shown to the user.
             Part::Piece(Piece::Words(text)) => {
                 if self.session.is_solving(&id) {
                     let text = self.streamed.add(&id, &text);
