@@ -301,7 +301,7 @@ impl EventBody {
         }
         all.extend(tasks.iter().filter_map(|task| Self::of_task(session, input, task)));
         // They come last, so that the numbers of other events are those of earlier versions.
-        all.extend(delegates::moved(session, input, tasks));
+        all.extend(delegates::progress(session, input, tasks));
         all
     }
 

@@ -176,10 +176,10 @@ impl SessionHandle {
 
     async fn wait<T: Send + 'static>(
         &self,
-        what: WaitFor,
+        condition: WaitFor,
         read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        self.ask(|answer| ActorCommand::Wait(Box::new(Wait { what, read, answer }))).await?
+        self.ask(|answer| ActorCommand::Wait(Box::new(Wait { condition, read, answer }))).await?
     }
 
     /// All events after a number. Those no longer in memory are read from the journal. Without a journal, the first

@@ -49,7 +49,7 @@ fn views(session: &Session, calls: &[ForkedCall], language: Language, with_reads
         let tool = call.call.tool().and_then(|name| session.context().tool(name));
         tool.map(|tool| tool.effect)
     };
-    let is_told = |call: &&ForkedCall| with_reads || effect(call) != Some(Effect::Read);
+    let is_shown = |call: &&ForkedCall| with_reads || effect(call) != Some(Effect::Read);
     let view = |call: &ForkedCall| ForkedCallView {
         id: call.id.to_string(),
         headline: session.call_headline_in(&call.call, Some(language.code())),
@@ -59,5 +59,5 @@ fn views(session: &Session, calls: &[ForkedCall], language: Language, with_reads
         at: call.at.to_string(),
         failed: matches!(call.outcome, Some(Outcome::Error(_))),
     };
-    calls.iter().filter(is_told).take(MOST_CALLS).map(view).collect()
+    calls.iter().filter(is_shown).take(MOST_CALLS).map(view).collect()
 }

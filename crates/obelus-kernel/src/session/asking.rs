@@ -45,7 +45,7 @@ impl Session {
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
         let described = self.described(at, call, &frozen);
         let step = self.scheduler.step_of(at);
-        if step.who[step.jobs[at.index()].call] == RunsFor::Each {
+        if step.runs_for[step.jobs[at.index()].call] == RunsFor::Each {
             self.scheduler.set_status(at, Status::Asking);
             let grounded = self.grounded_values(at, call);
             self.inbox.ask_later(NeedsPerson { at, described, reasons, grounded });

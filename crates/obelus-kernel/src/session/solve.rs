@@ -260,7 +260,7 @@ impl Session {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
             return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
-        let is_for_each = step.who[step.jobs[job].call] == RunsFor::Each;
+        let is_for_each = step.runs_for[step.jobs[job].call] == RunsFor::Each;
         if is_for_each && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
             let text = "one result is not the result of every instance: give a call with `_instance` for each";
             return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));

@@ -165,8 +165,8 @@ impl Actor {
         if !self.report.feed.is_watched() {
             self.report.skip(&mut self.session);
         } else if !has_next_batch {
-            let moved = self.report.moved(&mut self.session);
-            self.report.feed.publish_transient(at, [moved]);
+            let progress = self.report.progress(&mut self.session);
+            self.report.feed.publish_transient(at, [progress]);
         }
         let is_at_rest = self.session.is_at_rest();
         match &rest {

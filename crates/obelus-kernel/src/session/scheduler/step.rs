@@ -75,7 +75,7 @@ pub(crate) enum Trigger {
 /// The active calls of one solution.
 pub(crate) struct ActiveStep {
     pub(crate) calls: Vec<Arc<Call>>,
-    pub(crate) who: Vec<RunsFor>,
+    pub(crate) runs_for: Vec<RunsFor>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) graph: Graph,
     pub(crate) sequential: bool,
@@ -179,15 +179,15 @@ impl ActiveStep {
             faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
             calls.push(Arc::new(call));
         }
-        let who = plan::runs_for(&calls, context);
+        let runs_for = plan::runs_for(&calls, context);
         let instances = plan::instances_of(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
-        for (index, who) in who.iter().enumerate() {
-            if *who == RunsFor::Each && instances.is_empty() {
+        for (index, runs_for) in runs_for.iter().enumerate() {
+            if *runs_for == RunsFor::Each && instances.is_empty() {
                 let text = "the call is for every instance, and there is none";
                 faults.push(Fault::new(Rule::Call3, text).in_call(index));
             }
-            Job::add_all(&mut jobs, index, who, &instances);
+            Job::add_all(&mut jobs, index, runs_for, &instances);
         }
         let (graph, fault) = linked(&calls, &jobs, sequential);
         faults.extend(fault);
@@ -203,7 +203,7 @@ impl ActiveStep {
         let (first_open, is_by_person) = (0, false);
         let step = Self {
             calls,
-            who,
+            runs_for,
             jobs,
             graph,
             sequential,
@@ -400,7 +400,7 @@ impl ActiveStep {
 pub(super) fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
     let node = |job: &Job| plan::PlanNode {
         call: &calls[job.call],
-        who: job.instance.clone().map_or(RunsFor::Once, RunsFor::One),
+        runs_for: job.instance.clone().map_or(RunsFor::Once, RunsFor::One),
     };
     let nodes: Vec<_> = jobs.iter().map(node).collect();
     // In a sequence a later write cannot be waited for: the earlier value is read.
@@ -438,8 +438,8 @@ impl Job {
     }
 
     /// Adds the jobs of a call: one, or one for each instance.
-    fn add_all(jobs: &mut Vec<Self>, call: usize, who: &RunsFor, instances: &[&String]) {
-        match who {
+    fn add_all(jobs: &mut Vec<Self>, call: usize, runs_for: &RunsFor, instances: &[&String]) {
+        match runs_for {
             RunsFor::One(name) => jobs.push(Self::new(call, Some(name.clone()))),
             RunsFor::Each if !instances.is_empty() => {
                 jobs.extend(instances.iter().map(|name| Self::new(call, Some((*name).clone()))));
