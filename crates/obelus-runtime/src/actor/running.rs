@@ -159,8 +159,8 @@ impl RunningWork {
         }
     }
 
-    /// Starts a speculative read, before the input that led to it is durable; returns its outcome if it completes at once. Otherwise
-    /// [`Self::keep_speculative`] or [`Self::drop_speculative`] must follow.
+    /// Starts a speculative read, before the input that led to it is durable; returns its outcome if it completes at
+    /// once. Otherwise [`Self::keep_speculative`] or [`Self::drop_speculative`] must follow.
     pub(super) fn start_speculative(&mut self, start: Start) -> Option<Input> {
         match self.started(start) {
             Ok(running) => {

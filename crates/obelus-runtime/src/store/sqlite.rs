@@ -91,7 +91,7 @@ impl SqliteStore {
         Self::open_insecure(folder)
     }
 
-    /// The same, whoever can write to it.
+    /// Like [`Self::open`], without the permission check.
     pub fn open_insecure(folder: &Path) -> Result<Self, StoreError> {
         access::create(folder)?;
         let lock = lock::take(folder)?;
@@ -109,7 +109,7 @@ impl SqliteStore {
         Self::open_read_only_insecure(folder)
     }
 
-    /// The same, whoever can write to it.
+    /// Like [`Self::open_read_only`], without the permission check.
     pub fn open_read_only_insecure(folder: &Path) -> Result<Self, StoreError> {
         if !schema::exists(folder)? {
             let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no store here");
@@ -126,7 +126,7 @@ impl SqliteStore {
         access::check(folder, StoreUse::Run)
     }
 
-    /// The same, whoever can write to it.
+    /// Like [`Self::create_folder`], without the permission check.
     pub fn create_folder_insecure(folder: &Path) -> Result<(), StoreError> {
         access::create(folder)
     }

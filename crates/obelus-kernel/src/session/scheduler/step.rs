@@ -221,7 +221,7 @@ impl ActiveStep {
     pub(crate) fn note_added(&mut self, job: usize, value: &Value) {
         let call = self.call(job);
         let method = call.output_method;
-        // The list of all results is older than this plan, and a reference to it means that.
+        // A reference to `†results` reads the whole list.
         let is_read = !call.keeps_by_default && !self.graph.fed_by(job).is_empty();
         if method != Method::Set && is_read {
             self.jobs[job].added = Some(Box::new((method, value.clone())));
