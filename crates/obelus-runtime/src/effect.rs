@@ -97,15 +97,15 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
                 let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
                 Input::Ended { id, outcome }
             } else {
-                // It may have happened: a person is asked, as after a crash.
+                // The call may have happened: a person is asked, as after a crash.
                 Input::InDoubt { id }
             },
         }
     }
 }
 
-/// Whether only a person can tell if a call happened that was running when an earlier process ended: it may not be
-/// repeated, and its activity cannot look.
+/// Whether only a person can tell if a call of an earlier process happened: the call must not be repeated, and its
+/// activity cannot reconcile it.
 pub(crate) fn needs_person(activities: &Activities, start: &Start) -> bool {
     let looks = |activity: &Arc<dyn Activity>| {
         let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());

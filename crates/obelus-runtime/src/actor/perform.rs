@@ -30,7 +30,7 @@ impl Actor {
             if let Some(files) = &mut self.report.files {
                 files.log_input(at, &input);
             }
-            // If somebody has subscribed since it was taken, events are created from the current session.
+            // If somebody has subscribed since the input was taken, events are created from the current session.
             self.publish(at, || events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, is_news, &tasks)));
             for task in tasks {
                 match task {
@@ -131,7 +131,7 @@ impl Actor {
         self.tasks_to_resume = others;
         for task in in_doubt {
             if let Task::Call(start) = task {
-                // What could not be stored is offered again.
+                // An input that could not be stored is offered again.
                 let _ = self.take_inputs([Input::InDoubt { id: start.id }]).await;
             }
         }

@@ -155,7 +155,7 @@ impl SqliteStore {
         }
     }
 
-    /// The same store as a trait object.
+    /// The store as a trait object.
     pub fn shared(&self) -> Arc<dyn Store> {
         Arc::new(self.clone())
     }
@@ -218,7 +218,7 @@ impl SqliteStore {
         receiver.recv().unwrap_or_else(|_| ended()).map(drop)
     }
 
-    /// The same for records of a session; the future completes when they are durable.
+    /// Writes records of a session; the future completes when they are durable.
     fn append_after(&self, id: &str, after: Option<u64>, records: Vec<Record>) -> Result<Durable, StoreError> {
         let (writer, records) = (self.writer()?, Encoded::all(id, records)?);
         let (sender, receiver) = oneshot::channel();
