@@ -267,7 +267,8 @@ fn a_planner_without_read_data_follows_only_the_user() {
 
     // The same model with `while_reading` obeys the letter, until a person is asked.
     let folder = Folder::new("example-while-reading");
-    let file = |name: &str| fs::read_to_string(root().join("examples/plan-before-reading").join(name)).expect("the example");
+    let file =
+        |name: &str| fs::read_to_string(root().join("examples/plan-before-reading").join(name)).expect("the example");
     folder.file("playbook.yaml", file("playbook.yaml"));
     let reads = file("agent.yaml").replace("planning: before_reading", "planning: while_reading");
     let agent = folder.file("agent.yaml", reads);
