@@ -1,4 +1,4 @@
-//! What a fork would do.
+//! The forecast of a fork.
 
 use obelus_kernel::CallFields as _;
 use obelus_kernel::Effect;
@@ -14,7 +14,7 @@ use crate::types::{ForkForecastView, ForkedCallView};
 const MOST_CALLS: usize = 200;
 
 impl Service {
-    /// What a fork at a record, or now, would and would not repeat. Nothing is created.
+    /// The forecast of a fork at a record, or now: which calls it would repeat. Nothing is created.
     pub async fn fork_forecast(
         &self,
         id: &str,

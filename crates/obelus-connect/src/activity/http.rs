@@ -65,7 +65,7 @@ struct HttpRequest {
 impl Http {
     pub(super) fn parse(fields: &BindingFields<'_>, client: &LazyClient) -> Result<Self, BindingError> {
         let (retry, limit, secrets) = (fields.retry()?, fields.own_time_limit()?, fields.texts("secrets")?);
-        // They are masked from now on, before the first request too.
+        // The secrets are masked from now on, also before the first request.
         secrets.iter().for_each(|name| Secret::from_env(name).iter().for_each(|secret| secret.declare(name)));
         let http = fields.inner("http", "http.", &["method", "url", "headers", "body"])?;
         let endpoint = Endpoint::parse(&http, client, &secrets)?;

@@ -319,7 +319,8 @@ impl ObservedPage {
         if likes.is_empty() { None } else { around(&self.text, element.line, &likes) }
     }
 
-    /// The same for an action, ignoring the fields that it fills; forms are also compared by their values.
+    /// Like [`Self::around`], for an action: the values of fields that it fills are ignored. Forms are compared by their
+    /// values elsewhere.
     pub(super) fn around_for(&self, intent: &Intent, element: &Element) -> Option<String> {
         if !matches!(intent, Intent::Fields { submit: true }) {
             return self.around(element);

@@ -242,6 +242,6 @@ fn ended(entries: &[TranscriptEntry]) -> impl Iterator<Item = &CallEntry> {
         TranscriptEvent::Call(call) => Some(&**call),
         _ => None,
     });
-    // Calls that wait for a person are told too.
+    // The transcript also has calls that wait for a person.
     calls.filter(|call| call.status != CallStatus::Waiting)
 }
