@@ -319,8 +319,7 @@ impl ObservedPage {
         if likes.is_empty() { None } else { around(&self.text, element.line, &likes) }
     }
 
-    /// Like [`Self::around`], for an action: the values of fields that it fills are ignored. Forms are compared by their
-    /// values elsewhere.
+    /// Like [`Self::around`], for an action: the values of fields that it fills are ignored. `form` compares the values.
     pub(super) fn around_for(&self, intent: &Intent, element: &Element) -> Option<String> {
         if !matches!(intent, Intent::Fields { submit: true }) {
             return self.around(element);

@@ -51,8 +51,8 @@ impl Environment {
     }
 
     pub(super) fn apply(&self, command: &mut Command) {
-        // The secrets are masked only when a program starts with them: the file of a session that must not run could name
-        // ordinary words.
+        // The secrets are masked only when a program starts with them: the file of a session that must not run could
+        // name ordinary words.
         for (_, value) in self.set.iter().filter(|(name, _)| looks_secret(name)) {
             drop(Secret::new(value.as_str()));
         }
