@@ -261,6 +261,6 @@ fn the_console_names_a_denial_as_the_table_of_words_does() {
         assert!(text.to_lowercase().contains("denied: ['отклонено', 'denied']"), "{table}");
         assert!(!text.to_lowercase().contains("отказ"), "{table}");
     }
-    let own = fs::read_to_string(crates().join("obelus-words/src/kept.rs")).expect("a table");
+    let own = fs::read_to_string(crates().join("obelus-words/src/sessions.rs")).expect("a table");
     assert!(own.contains("was_denied: \"отклонено\", \"denied\";"), "the word of the table has changed");
 }

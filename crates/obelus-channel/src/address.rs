@@ -20,7 +20,7 @@ pub(crate) fn is_safe(address: &str) -> bool {
 
 /// A client builder for this address. Plain HTTP is only for this machine, so a proxy must not see it.
 pub(crate) fn client(address: &str) -> reqwest::ClientBuilder {
-    // Fails if the program has already chosen a provider, which is fine.
+    // This fails if the program has already chosen a provider. Then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     if address.starts_with("https://") { builder } else { builder.no_proxy() }

@@ -36,7 +36,7 @@ pub enum ClientError {
         status: u16,
         /// A stable code.
         code: String,
-        /// What went wrong, and what to do.
+        /// The error, with what to do.
         message: String,
     },
 }
@@ -81,7 +81,7 @@ impl Client {
         self.send(reqwest::Method::GET, path, None).await
     }
 
-    /// Reads something that is no JSON document.
+    /// Reads an answer that is no JSON document.
     pub async fn get_text(&self, path: &str) -> Result<Vec<u8>, ClientError> {
         let response = self.request(reqwest::Method::GET, path).send().await;
         let response = response.map_err(|error| self.unreachable(error))?;

@@ -209,8 +209,8 @@ impl Service {
 
     /// The language of a new session with this first message: the message's, unless another one is fixed.
     pub(crate) fn lang_of(&self, words: &str) -> Option<String> {
-        let is_told = !self.is_language_fixed && words.chars().any(char::is_alphabetic);
-        is_told.then(|| Language::of(words).code().to_owned())
+        let may_guess = !self.is_language_fixed && words.chars().any(char::is_alphabetic);
+        may_guess.then(|| Language::of(words).code().to_owned())
     }
 
     /// The language for a session: the caller's, else the agent's, else Russian if the user writes Russian, else the

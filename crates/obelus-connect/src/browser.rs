@@ -104,7 +104,7 @@ impl std::fmt::Debug for Browser {
 /// The state between steps. It is not stored.
 struct BrowserMemory {
     /// The page as it was observed; none after an action.
-    seen: Option<ObservedPage>,
+    observed: Option<ObservedPage>,
     /// The current address, in full.
     address: Option<String>,
     /// Whether the browser was restarted since.
@@ -222,7 +222,7 @@ impl Browser {
         keeper: ProfileFile,
     ) -> Arc<Self> {
         let memory = BrowserMemory {
-            seen: None,
+            observed: None,
             address: None,
             reborn: false,
             home: None,

@@ -1,4 +1,4 @@
-//! What a session could start or reach: the programs, addresses and servers that its spec names. Nothing is started.
+//! The external uses of a session: the programs, addresses and servers that its spec names. Nothing is started.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::model::ModelSpec;
 /// Something outside of the process that a session could use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExternalUse {
-    /// What uses it.
+    /// The part of the session that uses it.
     pub user: ExternalUser,
-    /// What is used.
+    /// The program, address or server.
     pub target: ExternalTarget,
     /// Its variables and headers in the file, as JSON texts: they may name secrets.
     pub given: Vec<String>,
@@ -36,7 +36,7 @@ pub enum ExternalUser {
     Delegates,
 }
 
-/// What is used.
+/// A program, address or server that is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExternalTarget {
     /// A program with its arguments, started in a folder.
@@ -54,7 +54,7 @@ pub enum ExternalTarget {
     Other(String),
 }
 
-/// What a session could start or reach, by its spec and by later settings of its agent's file.
+/// The external uses of a session, by its spec and by later settings of its agent's file.
 pub fn external_uses<'a>(spec: &SessionSpec, later: impl IntoIterator<Item = &'a Settings>) -> Vec<ExternalUse> {
     let mut uses = Vec::new();
     for lot in &spec.activities {
@@ -89,7 +89,7 @@ pub fn external_uses<'a>(spec: &SessionSpec, later: impl IntoIterator<Item = &'a
 fn add_activity(uses: &mut Vec<ExternalUse>, name: &str, binding: &Value, base: &Path) {
     let fields = match binding {
         Value::Object(fields) => fields,
-        // Bound to nothing.
+        // The activity is bound to nothing.
         Value::Null => return,
         other => return uses.push(other_use(ExternalUser::Activity(name.to_owned()), other)),
     };

@@ -94,7 +94,7 @@ impl Servers {
         Self::parse_for(section, base, &DeclaredNames::of_servers(section))
     }
 
-    /// The same for a session whose file names these variables as secrets.
+    /// Like [`Self::parse`], for a session whose file names these variables as secrets.
     pub(crate) fn parse_for(
         section: &Map<String, Value>,
         base: &Path,

@@ -41,8 +41,8 @@ impl ProcessGroup {
     pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let Some(child) = &mut self.child else { return Err(io::ErrorKind::NotFound.into()) };
         let status = child.wait().await?;
-        // After the program has ended, its id could be reused. Not while its group has processes, which is when this
-        // kills; and otherwise hardly within these few instructions.
+        // The group has the program's id. While other processes of the group live, the id is not reused. Otherwise it
+        // could be reused, but hardly within these few instructions.
         self.kill();
         Ok(status)
     }

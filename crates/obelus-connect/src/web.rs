@@ -33,14 +33,14 @@ fn unproxied(named: Option<&str>) -> Option<NoProxy> {
     NoProxy::from_string(&format!("{},localhost,127.0.0.0/8,::1", named.unwrap_or_default()))
 }
 
-/// The same by the environment.
+/// The hosts that no proxy is used for, by the environment.
 #[cfg(feature = "openai")]
 pub(crate) fn unproxied_hosts() -> Option<NoProxy> {
     unproxied(std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).ok().as_deref())
 }
 
 fn builder() -> reqwest::ClientBuilder {
-    // Fails if the program has already chosen a provider, which is fine.
+    // This fails if the program has already chosen a provider. Then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))

@@ -23,7 +23,7 @@ pub fn plan_drawing(check: &Check, title: &str) -> Drawing {
         };
         let mut details: Vec<String> =
             call.params.iter().map(|(name, value)| format!("{name}: {}", plain_text(&value.outline()))).collect();
-        match &check.who[index] {
+        match &check.runs_for[index] {
             RunsFor::Once => {}
             RunsFor::Each => details.push("for each instance".to_owned()),
             RunsFor::One(name) => details.push(format!("for {name}")),

@@ -193,8 +193,8 @@ impl TranscriptEntry {
             }
             TranscriptEvent::Observed { tool, about, is_part } => {
                 let fields = about.as_object().into_iter().flatten();
-                let told = fields.filter(|(name, _)| !matches!(name.as_str(), "digest" | "chars" | "part"));
-                let about = told.map(|(name, value)| (name.clone(), value.clone())).collect();
+                let shown = fields.filter(|(name, _)| !matches!(name.as_str(), "digest" | "chars" | "part"));
+                let about = shown.map(|(name, value)| (name.clone(), value.clone())).collect();
                 TranscriptEvent::Observed { tool: tool.clone(), about, is_part: *is_part }
             }
             TranscriptEvent::Event { event } => {

@@ -150,7 +150,7 @@ impl Cluster {
         Self::with(ingress, admin, RetryLimits { silence: PATIENCE, queries: PATIENCE })
     }
 
-    /// The same for a host that people wait for: without a cluster it says so within seconds.
+    /// A cluster for a host that people wait for: if it cannot be reached, requests fail within seconds.
     pub fn for_people(ingress: &str, admin: &str) -> Result<Self, ClusterError> {
         Self::with(
             ingress,
@@ -161,7 +161,7 @@ impl Cluster {
 
     fn with(ingress: &str, admin: &str, patience: RetryLimits) -> Result<Self, ClusterError> {
         let (ingress, admin) = (Addresses::new(ingress)?, Addresses::new(admin)?);
-        // Fails if the program has already chosen a provider, which is fine.
+        // This fails if the program has already chosen a provider. Then that one is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let unusable = |error: String| ClusterError::Unreadable(error);
         let http = reqwest::Client::builder().timeout(LONGEST).connect_timeout(Duration::from_secs(2));

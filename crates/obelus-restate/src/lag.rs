@@ -23,7 +23,7 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// How long a host waits until an existing session can be read.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
-/// What the object of a session says.
+/// The answer of the object of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ObjectAnswer {
     /// There is no such session.

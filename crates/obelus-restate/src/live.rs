@@ -269,7 +269,7 @@ impl SlotTable {
         self.by_id.retain(|_, (used, place)| {
             let Ok(mut live) = Arc::clone(place).try_lock_owned() else { return true };
             let is_in_use = live.as_ref().is_some_and(|live| Arc::strong_count(&live.connections) > 1);
-            // This function holds it too.
+            // This function holds a reference too.
             if *used > latest || is_in_use || Arc::strong_count(place) > 2 {
                 return true;
             }

@@ -1,8 +1,8 @@
 //! The Virtual Object of a session. Its handlers are short and never wait for anything outside.
 //!
 //! A handler that a worker could not finish is repeated, perhaps in another worker, and must issue the same commands.
-//! So it decides only by its argument and the head, which it reads first. What else it needs is read outside of the
-//! journal, and is always the same: records never change.
+//! Therefore it decides only by its argument and the head, which it reads first. Other data are read outside of the
+//! journal; they are always the same, because records never change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl SessionObject {
             return Ok(Json(Answered::Exists));
         }
         if number == 0 {
-            // Those of an import that was given up.
+            // Parts of an import that was given up.
             let earlier = ctx.get_keys().await?.into_iter().filter(|key| key.starts_with(key::PARTS));
             earlier.for_each(|key| ctx.clear(&key));
         }
@@ -125,7 +125,7 @@ impl SessionObject {
         let step = if is_due(&place, &envelope) {
             advance(&mut place, |live| step::take(live, &head, &envelope))?
         } else {
-            // It has already ended, and this is a repetition.
+            // The task has already ended, and this outcome is a repetition.
             StepChanges::nothing(&head)
         };
         if let (Some(id), Ok(seq)) = (&envelope.id, &step.answer) {

@@ -39,7 +39,7 @@ impl RunningEffects {
     /// Begins no more effects, and completes when none runs.
     pub(crate) async fn end(&self) {
         self.0.send_modify(|count| count.is_ending = true);
-        // The sender is here, so that this cannot fail.
+        // `self` holds the sender, so this cannot fail.
         let _ = self.0.subscribe().wait_for(|count| count.running == 0).await;
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::{Checksum, EffectTask, Envelope, SessionHead, StoredRecord, Tak
 /// A resting session is checkpointed after this many records, so that restoring it replays few.
 const CHECKPOINT_RECORDS: u64 = 32;
 
-/// What to write and send.
+/// The changes to write, and the effects to send.
 #[derive(Debug)]
 pub(crate) struct StepChanges {
     /// The new head.
@@ -172,7 +172,7 @@ impl StepChanges {
     }
 }
 
-/// What is stored of an input with an id, which is the last one of its envelope.
+/// The stored data of an input with an id. It is the last input of its envelope.
 pub(crate) fn noted(envelope: &Envelope, seq: u64) -> Result<TakenInput, serde_json::Error> {
     let sum = envelope.inputs.last().map(sum_of_input).transpose()?.unwrap_or_default();
     Ok(TakenInput { seq, sum })

@@ -20,7 +20,7 @@ impl Warnings {
         Self { report: Arc::new(report), reported: Arc::default() }
     }
 
-    /// The same error, which is reported if it is new and a retry in this worker does not help.
+    /// Returns the same error. It is reported if it is new and a retry in this worker does not help.
     pub(crate) fn report_once(&self, session: &str, error: LiveError) -> LiveError {
         if let LiveError::Unrestorable(text) = &error {
             let line = format!("{session}: {text}");

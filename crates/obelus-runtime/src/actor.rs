@@ -84,7 +84,7 @@ pub(crate) struct Actor {
     latest: Time,
     /// The number of inputs taken.
     record: u64,
-    /// The same at the last checkpoint, or when the session was opened.
+    /// The number of inputs at the last checkpoint, or when the session was opened.
     checkpointed: u64,
     /// When the latest input was taken.
     active_at: Instant,
@@ -105,7 +105,7 @@ pub(crate) struct Actor {
     is_awake: bool,
     /// Whether the tasks of an earlier process are being resumed: until the turn rests or nothing runs.
     is_settling: bool,
-    /// Whether the session depends on data that only an earlier process had, and is not yet told that they are lost.
+    /// Whether the session must still be told that it has lost data which only an earlier process had.
     must_report_process_lost: bool,
     /// Records of input ids, if there is no store.
     records_of_ids: BTreeMap<InputId, u64>,
@@ -344,7 +344,7 @@ impl Actor {
                 let _ = answer.send(self.attach(&path));
             }
             ActorCommand::Services { answer } => {
-                // To use them is to start them, and nothing of a paused session starts (DUR-11).
+                // Using services starts them, and nothing of a paused session starts (DUR-11).
                 let _ = answer.send(self.services.clone().filter(|_| self.session.paused().is_none()));
             }
             ActorCommand::Activities { answer } => {
@@ -371,7 +371,7 @@ impl Actor {
         self.session.timeout().filter(|due| may && self.latest_tick != Some(*due))
     }
 
-    /// The same for a session that is about to be dropped from memory.
+    /// Like [`Self::due`], for a session that is about to be dropped from memory.
     pub(crate) fn due_later(&self) -> Option<Time> {
         self.session.timeout().filter(|_| self.session.paused().is_none())
     }
@@ -390,7 +390,7 @@ impl Actor {
         self.is_awake = true;
         self.failure = None;
         if self.must_report_process_lost && !self.tasks_to_resume.is_empty() && self.session.paused().is_none() {
-            // Those who wait are told of a failure.
+            // Callers that wait get the failure.
             let _ = self.take(Vec::new()).await;
         }
         self.ask_during_pause().await;

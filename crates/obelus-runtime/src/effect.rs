@@ -97,15 +97,15 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
                 let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
                 Input::Ended { id, outcome }
             } else {
-                // It may have happened: a person is asked, as after a crash.
+                // The call may have happened: a person is asked, as after a crash.
                 Input::InDoubt { id }
             },
         }
     }
 }
 
-/// Whether only a person can tell if a call happened that was running when an earlier process ended: it may not be
-/// repeated, and its activity cannot look.
+/// Whether only a person can tell if a call of an earlier process happened: the call must not be repeated, and its
+/// activity cannot reconcile it.
 pub(crate) fn needs_person(activities: &Activities, start: &Start) -> bool {
     let looks = |activity: &Arc<dyn Activity>| {
         let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
@@ -145,7 +145,7 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
     parts: Parts,
     stopped: S,
 ) -> impl Future<Output = Input> + Send + use<S> {
-    let seen: Vec<Arc<str>> = match &prompt.observation {
+    let observations: Vec<Arc<str>> = match &prompt.observation {
         Some(latest) => prompt.observed.values().cloned().chain([latest.text.as_str().into()]).collect(),
         None => prompt.observed.values().cloned().collect(),
     };
@@ -159,7 +159,7 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
             }),
             () = stopped => failed("stopped", "stopped before the model answered"),
         };
-        without_secrets_of(Input::Answer { id, answer: without_observations(answer, &seen) })
+        without_secrets_of(Input::Answer { id, answer: without_observations(answer, &observations) })
     }
 }
 
@@ -230,10 +230,10 @@ pub async fn load_request(connections: &Connections, folder: PathBuf, id: CallId
 }
 
 /// Removes observations from errors: some servers repeat what they were sent, and observations must not be stored.
-fn without_observations(answer: Answer, seen: &[Arc<str>]) -> Answer {
+fn without_observations(answer: Answer, observations: &[Arc<str>]) -> Answer {
     match answer {
         Answer::Failed { code, message } => {
-            let message = seen.iter().fold(message, |message, text| without_parts(&message, text));
+            let message = observations.iter().fold(message, |message, text| without_parts(&message, text));
             Answer::Failed { code, message }
         }
         answer => answer,

@@ -300,8 +300,8 @@ impl EventBody {
             all.extend(expired.map(|question| Self::QuestionExpired { question: question.id }));
         }
         all.extend(tasks.iter().filter_map(|task| Self::of_task(session, input, task)));
-        // They come last, so that the numbers of other events are those of earlier versions.
-        all.extend(delegates::moved(session, input, tasks));
+        // Events of delegates come last, so that other events have the same numbers as in earlier versions.
+        all.extend(delegates::progress(session, input, tasks));
         all
     }
 

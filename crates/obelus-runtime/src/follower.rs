@@ -243,7 +243,7 @@ impl Follower {
         if let Some(report) = &mut self.report {
             let session = self.replica.session_mut();
             if self.feed.is_watched() {
-                self.feed.publish_transient(at, [report.moved(session)]);
+                self.feed.publish_transient(at, [report.progress(session)]);
             } else {
                 report.skip(session);
             }

@@ -44,8 +44,8 @@ impl SessionHandle {
         self.slot.id()
     }
 
-    /// The same handle, whose next command has this id: repeated with the same id, it is taken once (DUR-13). Without
-    /// one, the handle draws an id for each command to a stored session.
+    /// A handle to the same session that sends its commands with this id. A command that is repeated with its id is
+    /// taken once (DUR-13). Other handles draw an id for each command to a stored session.
     #[must_use]
     pub fn with_id(&self, id: InputId) -> Self {
         Self { slot: Arc::clone(&self.slot), input: Some(id) }
@@ -122,7 +122,7 @@ impl SessionHandle {
         self.tell_recorded(input).await.map(drop)
     }
 
-    /// The same; returns the number of the input's record. Its consequences are the events after `RECORD-0`.
+    /// Like [`Self::tell`], but returns the number of the input's record. Its consequences are the events after `RECORD-0`.
     pub async fn tell_recorded(&self, input: Input) -> Result<u64, Refused> {
         if !is_from_outside(&input) {
             let text = "outcomes of calls come from the runtime only".to_owned();
@@ -139,7 +139,8 @@ impl SessionHandle {
             move |answer| ActorCommand::Input(Box::new(InputCommand { input, id, is_first, answer }))
         };
         match self.ask(tell(self.input.is_none())).await.and_then(|taken| taken) {
-            // It ended before it took the input, or before it said so: restore it. By its id the input is taken once.
+            // The actor ended before it took the input, or before it answered. The session is restored, and takes the
+            // input once, by its id.
             Err(refused) if refused.code == RefusalCode::Gone => self.ask(tell(false)).await?,
             taken => taken,
         }
@@ -180,10 +181,10 @@ impl SessionHandle {
 
     async fn wait<T: Send + 'static>(
         &self,
-        what: WaitFor,
+        condition: WaitFor,
         read: impl FnOnce(&Session) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        self.ask(|answer| ActorCommand::Wait(Box::new(Wait { what, read, answer }))).await?
+        self.ask(|answer| ActorCommand::Wait(Box::new(Wait { condition, read, answer }))).await?
     }
 
     /// All events after a number. Those no longer in memory are read from the journal. Without a journal, the first

@@ -240,7 +240,7 @@ impl Host {
         self.inner.create(id, spec, Vec::new()).await
     }
 
-    /// The same in this mode; by default the agent's.
+    /// Like [`Self::create`], in this mode; by default in the agent's.
     pub async fn create_in(&self, id: &str, spec: SessionSpec, mode: Option<Mode>) -> Result<SessionHandle, HostError> {
         self.inner.create(id, spec, mode.map(|mode| Input::Mode { mode }).into_iter().collect()).await
     }
@@ -326,7 +326,7 @@ impl Host {
         self.inner.history(id, EventNumber::START, EventNumber::end_of(u64::MAX))
     }
 
-    /// The same, after an event.
+    /// All events of a session after this one.
     pub fn history_after(&self, id: &str, after: EventNumber) -> Result<Vec<Arc<SessionEvent>>, HostError> {
         self.inner.history(id, after, EventNumber::end_of(u64::MAX))
     }
@@ -361,7 +361,7 @@ impl Host {
         Ok(self.inner.store()?.page(after, limit)?)
     }
 
-    /// What a list shows of a session that is not in memory. It is stored with a resting session; otherwise the
+    /// The summary of a session that is not in memory. It is stored with a resting session; otherwise the
     /// session is restored.
     pub fn summary(&self, id: &str) -> Result<SessionSummary, HostError> {
         self.inner.summary(id)

@@ -39,17 +39,17 @@ impl ObservationSlot {
     }
 
     /// Stores an observation.
-    pub fn put(&self, seen: Observation) -> Arc<Observation> {
-        let seen = Arc::new(seen);
+    pub fn put(&self, observation: Observation) -> Arc<Observation> {
+        let observation = Arc::new(observation);
         let mut observed = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        observed.latest = Some(Arc::clone(&seen));
-        observed.shown.retain(|(digest, _)| *digest != seen.digest);
-        observed.shown.push_back((seen.digest.clone(), seen.shown().into()));
+        observed.latest = Some(Arc::clone(&observation));
+        observed.shown.retain(|(digest, _)| *digest != observation.digest);
+        observed.shown.push_back((observation.digest.clone(), observation.shown().into()));
         let bytes = |observed: &Observed| observed.shown.iter().map(|(_, text)| text.len()).sum::<usize>();
         while observed.shown.len() > 1 && (observed.shown.len() > MOST_SHOWN || bytes(&observed) > MOST_SHOWN_BYTES) {
             observed.shown.pop_front();
         }
-        seen
+        observation
     }
 
     /// Fills in the observation texts of a prompt's transcript.
@@ -74,9 +74,9 @@ impl ObservationSlot {
             Ok(ParsedObservation { mut about, text, changes, image }) => {
                 let (text, is_cut) = capped(text);
                 let is_part = changes.is_some();
-                let seen = self.put(Observation::new(tool.name.as_str(), text, image).with_changes(changes));
-                about.insert("digest".to_owned(), seen.digest.as_str().into());
-                about.insert("chars".to_owned(), seen.shown().chars().count().into());
+                let stored = self.put(Observation::new(tool.name.as_str(), text, image).with_changes(changes));
+                about.insert("digest".to_owned(), stored.digest.as_str().into());
+                about.insert("chars".to_owned(), stored.shown().chars().count().into());
                 if is_part {
                     about.insert("part".to_owned(), true.into());
                 }
@@ -200,13 +200,13 @@ mod tests {
         let Outcome::Value(stored) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
             panic!("it is a value")
         };
-        let seen = slot.latest().unwrap();
-        assert_eq!((seen.text.as_str(), seen.image.clone()), ("наш текст", Some(PathBuf::from("/tmp/a.png"))));
-        assert_eq!(stored, json!({"address": "/a", "digest": seen.digest, "chars": 9}));
-        assert!(seen.digest.starts_with("sha256:") && seen.digest.len() == 71);
-        let printed = format!("{slot:?} {}", serde_json::to_string(&*seen).unwrap());
+        let latest = slot.latest().unwrap();
+        assert_eq!((latest.text.as_str(), latest.image.clone()), ("наш текст", Some(PathBuf::from("/tmp/a.png"))));
+        assert_eq!(stored, json!({"address": "/a", "digest": latest.digest, "chars": 9}));
+        assert!(latest.digest.starts_with("sha256:") && latest.digest.len() == 71);
+        let printed = format!("{slot:?} {}", serde_json::to_string(&*latest).unwrap());
         assert!(
-            printed.contains(&seen.digest) && !printed.contains("текст") && !printed.contains("a.png"),
+            printed.contains(&latest.digest) && !printed.contains("текст") && !printed.contains("a.png"),
             "{printed}"
         );
     }
@@ -218,10 +218,10 @@ mod tests {
         let Outcome::Value(stored) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
             panic!("it is a value")
         };
-        let seen = slot.latest().unwrap();
-        assert_eq!((seen.text.as_str(), seen.shown()), ("one two", "+ two"));
-        assert_eq!(stored, json!({"digest": seen.digest, "chars": 5, "part": true}));
-        assert_eq!(seen.digest, Observation::new("look", "+ two", None).digest);
+        let latest = slot.latest().unwrap();
+        assert_eq!((latest.text.as_str(), latest.shown()), ("one two", "+ two"));
+        assert_eq!(stored, json!({"digest": latest.digest, "chars": 5, "part": true}));
+        assert_eq!(latest.digest, Observation::new("look", "+ two", None).digest);
     }
 
     #[test]
@@ -266,8 +266,8 @@ mod tests {
             panic!()
         };
         assert_eq!(stored["cut"], true);
-        let seen = slot.latest().unwrap();
-        assert!(seen.text.ends_with("\n[cut here: 10 more characters]") && seen.text.len() < MOST_TEXT + 100);
-        assert_eq!(stored["chars"], seen.text.chars().count());
+        let latest = slot.latest().unwrap();
+        assert!(latest.text.ends_with("\n[cut here: 10 more characters]") && latest.text.len() < MOST_TEXT + 100);
+        assert_eq!(stored["chars"], latest.text.chars().count());
     }
 }

@@ -56,7 +56,7 @@ impl OpeningRead {
         }
     }
 
-    /// What is stored of a result; none if the filter fails.
+    /// The part of a result that is stored; none if the filter fails.
     fn filtered(&self, result: Value) -> Option<Value> {
         match &self.keep {
             None => Some(result),

@@ -173,9 +173,9 @@ pub(crate) fn view_interrupted(
     Ok((session, rests_after))
 }
 
-/// The time at which a question that is not stored yet counts as asked: of the session's last record, so that its
-/// deadline is the same whenever it is looked at. As long as nobody opens the session the question does not expire:
-/// each time when its deadline has passed it counts as asked anew.
+/// The time at which a question that is not stored yet counts as asked: the time of the session's last record, so that
+/// every reader sees the same deadline. Such a question does not expire before the session is opened: when its deadline
+/// has passed, it counts as asked again at that time.
 fn asked_at(session: &Session, now: Time) -> Time {
     let Time(last) = session.now();
     let lifetime = i64::try_from(session.settings().question_seconds).unwrap_or(i64::MAX).saturating_mul(1_000).max(1);
@@ -229,7 +229,7 @@ fn past_of(
         let mut session = session_factory()?;
         match replay(&mut session, &id, journaled, |_, _, _| {}) {
             Ok(_) => Ok(session.past()),
-            // The session can be restored, so `sessions back` has nothing to go back from.
+            // The session itself can be restored, so this message does not offer `sessions back`.
             Err(RestoreError::Differs { seq, since, what, .. }) => Err(format!(
                 "replaying record {seq} (written {since}) gives another result than when it was written: {what}. Go on \
                  with the version that wrote it, or begin a new session"
@@ -261,7 +261,7 @@ impl TurnStates {
         Self(Some(LatestTurn { store, id, session_factory, first, last }))
     }
 
-    /// Visits each of them, oldest first.
+    /// Visits each state, oldest first.
     pub fn visit(self, mut visit: impl FnMut(Value)) {
         let Some(LatestTurn { store, id, session_factory, first, last }) = self.0 else { return };
         let Ok((mut session, journaled)) = begin(&store, &id, &session_factory, Some(last)) else { return };

@@ -23,7 +23,7 @@ use crate::{StoreError, atomic_file};
 /// Larger files are refused.
 const LARGEST: u64 = 32 << 20;
 
-/// A file changed more recently than this may be changed again without another time of change: filesystems round it.
+/// A file changed more recently than this may change again and keep its time of change, because filesystems round it.
 const RECENT: Duration = Duration::from_millis(100);
 
 /// The file of one session.
@@ -40,21 +40,22 @@ pub(crate) struct StateFile {
     found: Vec<u8>,
     /// The content that was refused, so that it is reported once.
     refused: Option<Vec<u8>>,
-    /// The file when it had the known text: as long as it is this one, it need not be read.
-    seen: Option<Stamp>,
+    /// The stamp of the file when it had the known text. While the stamp is the same, the file need not be read.
+    stamp: Option<Stamp>,
     /// Whether the state may be written beside a person's file.
     may_have_own: bool,
 }
 
-/// What changes with every change of a file: device, inode, size, and time of change, which people cannot set.
+/// The stamp of a file, which differs after every change: device, inode, size, and time of change, which people cannot
+/// set.
 type Stamp = (u64, u64, u64, (i64, i64));
 
 /// The record's content.
 #[derive(Default, Serialize, Deserialize)]
 struct Known {
-    /// What was last written to the file, or adopted from it.
+    /// The text that was last written to the file, or adopted from it.
     text: String,
-    /// What it is replacing: after a crash the file may have either.
+    /// The text that `text` is replacing: after a crash the file may have either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     instead_of: Option<String>,
 }
@@ -128,7 +129,7 @@ impl StateFile {
             unsynced_file,
             found,
             refused: None,
-            seen: None,
+            stamp: None,
             may_have_own: true,
         })
     }
@@ -165,12 +166,12 @@ impl StateFile {
         let mut least = changed(&serde_json::from_str(&nearest).unwrap_or_default());
         states(&mut |state| {
             let changes = changed(&state);
-            // Of equally similar ones the first: nothing was written since.
+            // Of equally similar states the earliest is taken: the file was not written after it.
             if changes < least {
                 (nearest, least) = (text(&state), changes);
             }
         });
-        // A later process could not find it out.
+        // The record is written now, because a later process does not have these states.
         let _ = self.note(Known { text: nearest, instead_of: None });
     }
 
@@ -295,7 +296,7 @@ impl StateFile {
     /// Writes the record durably.
     fn note(&mut self, known: Known) -> io::Result<()> {
         let line = serde_json::to_string(&known)? + "\n";
-        (self.known, self.is_noted, self.unsynced_file, self.seen) = (known, false, None, None);
+        (self.known, self.is_noted, self.unsynced_file, self.stamp) = (known, false, None, None);
         atomic_file::write(&self.record, line.as_bytes())?;
         self.is_noted = true;
         Ok(())
@@ -304,7 +305,7 @@ impl StateFile {
     /// Writes the record so that it survives this process, but not a power failure.
     fn write_unsynced(&mut self, known: Known) -> io::Result<()> {
         let line = serde_json::to_string(&known)? + "\n";
-        (self.known, self.is_noted, self.seen) = (known, false, None);
+        (self.known, self.is_noted, self.stamp) = (known, false, None);
         if self.unsynced_file.is_none() {
             is_there(&self.record)?;
             self.unsynced_file =
@@ -322,12 +323,12 @@ impl StateFile {
     /// The file's content. It is not read if it has not been changed since it had the known text.
     fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some(stamp) = stamp_of(&self.path)? else { return Ok(None) };
-        if self.seen == Some(stamp) {
+        if self.stamp == Some(stamp) {
             return Ok(Some(self.known.text.clone().into_bytes()));
         }
         let read = read_file(&self.path)?;
         let is_ours = read.as_ref().is_some_and(|bytes| bytes == self.known.text.as_bytes());
-        self.seen = Some(stamp).filter(|stamp| is_ours && !is_recent(*stamp));
+        self.stamp = Some(stamp).filter(|stamp| is_ours && !is_recent(*stamp));
         Ok(read)
     }
 

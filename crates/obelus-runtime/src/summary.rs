@@ -1,4 +1,4 @@
-//! What a list shows of a session. It is stored with a resting session, so that a list restores none.
+//! The summary of a session for lists. It is stored with a resting session, so that lists need not restore any.
 
 use obelus_kernel::session::{Question, Session};
 use obelus_kernel::{Message, Role, visible};
@@ -13,7 +13,7 @@ const MOST_OF_TITLE: usize = 80;
 /// The limit of messages that are searched for a title.
 const MOST_LOOKED_AT: usize = 200;
 
-/// What a list shows of a session.
+/// The summary of a session for lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
     /// Its status.

@@ -3,6 +3,9 @@
 //! The libraries are installed once from their registries into the target folder; their versions are pinned beside
 //! the scripts. Without access to the registries these tests fail and say so.
 
+#[path = "sdk/libraries.rs"]
+mod libraries;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,52 +17,17 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk")
 }
 
-/// A folder with the pinned versions installed. It is made anew when the pins change or the last attempt failed.
-fn installed(name: &str, pins: &str, install: impl FnOnce(&Path)) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-sdk").join(name);
-    let mark = folder.join("installed-pins");
-    let pins = fs::read_to_string(scripts().join(pins)).expect("the pins");
-    if fs::read_to_string(&mark).ok().as_deref() != Some(pins.as_str()) {
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder for the libraries");
-        install(&folder);
-        fs::write(&mark, pins).expect("a mark that it is done");
-    }
-    folder
-}
-
-/// Runs a program to its end and returns its output; a failure shows the output.
-fn run(what: &str, command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{what}: {command:?} does not start: {error}"));
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{what}: {}\n{command:?}\nstdout:\n{stdout}\nstderr:\n{stderr}", output.status);
-    stdout
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-sdk").join(name)
 }
 
 /// A Python environment, made once for all tests.
-static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = installed("python", "requirements.txt", |folder| {
-        run("a virtual environment needs python3 with venv", Command::new("python3").args(["-m", "venv"]).arg(folder));
-        let mut pip = Command::new(folder.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
-        run(
-            "the libraries cannot be installed from PyPI; is it reachable?",
-            pip.arg(scripts().join("requirements.txt")),
-        );
-    });
-    folder.join("bin/python")
-});
+static PYTHON: LazyLock<PathBuf> =
+    LazyLock::new(|| libraries::python(&folder("python"), &scripts().join("requirements.txt")));
 
 fn node_modules() -> PathBuf {
-    installed("node", "package-lock.json", |folder| {
-        for file in ["package.json", "package-lock.json"] {
-            fs::copy(scripts().join(file), folder.join(file)).expect("the pins");
-        }
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(folder);
-        run("the library cannot be installed from the npm registry; is it reachable?", &mut npm);
-    })
+    libraries::node_modules(&folder("node"), &scripts());
+    folder("node")
 }
 
 /// Starts a portal and runs the script against it.
@@ -78,7 +46,7 @@ fn check(tls: bool, mut program: Command, script: &str) -> String {
             program.env(name, path);
         }
     }
-    let said = run(script, &mut program);
+    let said = libraries::run(script, &mut program);
     runtime.block_on(portal.stop());
     if let Some(path) = certificate {
         let _ = fs::remove_file(path);

@@ -114,6 +114,6 @@ phrases! {
         was_shown: "видел ", "was shown ";
         earlier: "и ещё записей раньше: {}", "and {} earlier writes";
         written: "(сообщение {} → {})", "(message {} → {})";
-        told_already: "об этом уже сказано выше", "see above";
+        shown_above: "об этом уже сказано выше", "see above";
     }
 }

@@ -13,7 +13,7 @@ phrases! {
         effect_and_mode: "эффект {}, режим {}", "effect {}, mode {}";
         no_rule: "ни одно правило не подходит", "no rule applies";
         note: "замечание: {}", "note: {}";
-        latent:
+        model_call:
             "за этим не стоит действие, это выполняет сама модель: ничего не меняется, и так в любом режиме",
             "no activity is bound to it, so the model carries it out: it does not act and runs in every mode";
         any_param: "любом параметре", "any parameter";

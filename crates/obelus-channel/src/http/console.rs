@@ -1,6 +1,7 @@
 //! The console: the embedded files of `console/dist`.
 //!
-//! They contain no data and need no token. `cargo xtask console` builds them; without them a plain page says so.
+//! The files contain no data and need no token. `cargo xtask console` builds them. If they are missing, a plain page
+//! says so.
 
 use axum::body::Body;
 use axum::extract::Path;

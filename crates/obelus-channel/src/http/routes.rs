@@ -32,7 +32,7 @@ use super::reply::{ErrorBody, Failure};
 use super::{App, console, docs, guard, socket, stream};
 use crate::ChannelError;
 
-/// What a handler returns.
+/// The result of a handler.
 type JsonResult<T> = Result<super::Json<T>, Failure>;
 
 /// The description of the API; paths and schemas are added by the routes.

@@ -4,7 +4,7 @@ use crate::types::QuestionRow;
 use obelus_runtime::text::hex;
 use sha2::{Digest as _, Sha256};
 
-/// What an id names.
+/// The kinds of objects that ids name.
 #[derive(Clone, Copy)]
 pub(super) enum IdKind {
     Run,

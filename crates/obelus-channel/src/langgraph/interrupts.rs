@@ -126,7 +126,7 @@ fn of_decisions(question: &QuestionRow, decisions: &[Value]) -> Result<Vec<Answe
         }
     }
     if question.about == About::Plan {
-        // What is rejected is left out of the plan.
+        // Rejected calls are left out of the plan.
         return Ok(vec![match denied.into_iter().next() {
             Some((reason, _)) if approved.is_empty() => AnswerBody::Deny { reason, only: None },
             Some(_) => AnswerBody::Approve { only: Some(approved) },

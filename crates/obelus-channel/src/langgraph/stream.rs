@@ -69,7 +69,7 @@ impl Modes {
         Ok(Self(if modes.is_empty() { ["values"].into() } else { modes }))
     }
 
-    /// The same as a query.
+    /// The modes as a query.
     pub(super) fn query(&self) -> String {
         self.0.iter().map(|mode| format!("stream_mode={mode}")).collect::<Vec<_>>().join("&")
     }

@@ -39,7 +39,7 @@ impl Thread {
         Ok(Some(Self { id: id.to_owned(), note: note.unwrap_or_default(), session }))
     }
 
-    /// The same; a missing thread is an error.
+    /// Like [`Self::find`], but a missing thread is an error.
     pub(super) async fn get(request: &ThreadRequest, id: &str) -> Result<Self, ChannelError> {
         Self::find(request, id).await?.ok_or_else(|| StoreError::Unknown(id.to_owned()).into())
     }

@@ -114,7 +114,7 @@ impl Chats {
             Ok(known) if known == session => true,
             Ok(known) => match app.service().agent_of_session(&known).await {
                 Ok(Some(_)) => false,
-                // That session was removed.
+                // The conversation's session was removed.
                 _ => fs::remove_file(&path).is_ok() && self.write(&path, session).is_ok(),
             },
             // The client will be told that the conversation is unknown.

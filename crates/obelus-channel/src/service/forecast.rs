@@ -1,4 +1,4 @@
-//! What a fork would do.
+//! The forecast of a fork.
 
 use obelus_kernel::CallFields as _;
 use obelus_kernel::Effect;
@@ -14,7 +14,7 @@ use crate::types::{ForkForecastView, ForkedCallView};
 const MOST_CALLS: usize = 200;
 
 impl Service {
-    /// What a fork at a record, or now, would and would not repeat. Nothing is created.
+    /// The forecast of a fork at a record, or now: which calls it would repeat. Nothing is created.
     pub async fn fork_forecast(
         &self,
         id: &str,
@@ -49,7 +49,7 @@ fn views(session: &Session, calls: &[ForkedCall], language: Language, with_reads
         let tool = call.call.tool().and_then(|name| session.context().tool(name));
         tool.map(|tool| tool.effect)
     };
-    let is_told = |call: &&ForkedCall| with_reads || effect(call) != Some(Effect::Read);
+    let is_shown = |call: &&ForkedCall| with_reads || effect(call) != Some(Effect::Read);
     let view = |call: &ForkedCall| ForkedCallView {
         id: call.id.to_string(),
         headline: session.call_headline_in(&call.call, Some(language.code())),
@@ -59,5 +59,5 @@ fn views(session: &Session, calls: &[ForkedCall], language: Language, with_reads
         at: call.at.to_string(),
         failed: matches!(call.outcome, Some(Outcome::Error(_))),
     };
-    calls.iter().filter(is_told).take(MOST_CALLS).map(view).collect()
+    calls.iter().filter(is_shown).take(MOST_CALLS).map(view).collect()
 }

@@ -41,7 +41,7 @@ impl Service {
         Self::events_of(handle, after).await
     }
 
-    /// The same for watchers: a session that is not in memory is not opened.
+    /// Like [`Self::events`], for watchers: a session that is not in memory is not opened.
     pub async fn watch(
         &self,
         id: &str,

@@ -3,7 +3,7 @@
 use super::Service;
 use crate::ChannelError;
 
-/// What a service found in its store at the start.
+/// The sessions that a service found in its store at the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredSessions {
     /// Resumed sessions.

@@ -130,7 +130,7 @@ impl Service {
         Ok(SessionList { sessions, next })
     }
 
-    /// What a list shows of a session. One that is not in memory is not restored, if its summary is stored.
+    /// The entry of a session in lists. A session that is not in memory is not restored, if its summary is stored.
     pub(crate) async fn summary(&self, id: &str) -> Result<SessionSummary, ChannelError> {
         let id = id.to_owned();
         if let Some(handle) = self.host.find(&id) {

@@ -35,7 +35,7 @@ fn usage_of(events: &[Arc<SessionEvent>], titles: &Titles) -> UsageView {
     let mut view = UsageView::default();
     let (mut number, mut words) = (0, None);
     let (mut of_turn, mut of_all) = (Used::default(), Used::default());
-    // The usage of a request is told after the first consequences of its answer.
+    // The event with the usage of a request follows the first consequences of its answer.
     let (mut asked, mut led_to) = (None, BTreeMap::<String, Vec<String>>::new());
     for event in events {
         match &event.body {

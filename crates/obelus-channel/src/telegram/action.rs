@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// What a button means.
+/// The meaning of a button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ButtonAction {
     Approve,

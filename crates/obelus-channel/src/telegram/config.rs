@@ -22,7 +22,7 @@ const PUBLIC_API: &str = "https://api.telegram.org";
 pub struct ConfigError {
     /// The file.
     pub file: PathBuf,
-    /// What is wrong, and what would be right.
+    /// The error, with what would be right.
     pub why: String,
 }
 

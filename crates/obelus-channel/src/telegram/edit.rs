@@ -152,7 +152,7 @@ impl Bot {
         };
         self.turn(token, |card| card.edit = edit);
         self.keep(|saved| {
-            // The same update again is not taken for words.
+            // If the update is repeated, it is not taken for a message to the session.
             saved.offset = from.update.saturating_add(1);
             saved.offset_at = system_clock().0;
         });

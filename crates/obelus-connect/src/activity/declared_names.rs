@@ -17,7 +17,7 @@ use super::secret_name::{is_ordinary, looks_secret};
 pub(crate) struct DeclaredNames(Arc<BTreeSet<String>>);
 
 impl DeclaredNames {
-    /// Those of a session: of its activities, MCP servers, browser and model.
+    /// The names of a session: those of its activities, MCP servers, browser and model.
     pub(crate) fn of(spec: &SessionSpec) -> Self {
         let mut names = BTreeSet::new();
         spec.activities.iter().for_each(|lot| add_bindings(&mut names, &lot.bound));
@@ -29,14 +29,14 @@ impl DeclaredNames {
         Self(Arc::new(names))
     }
 
-    /// Those of bindings alone.
+    /// The names of bindings alone.
     pub(crate) fn of_bindings(bindings: &Map<String, Value>) -> Self {
         let mut names = BTreeSet::new();
         add_bindings(&mut names, bindings);
         Self(Arc::new(names))
     }
 
-    /// Those of MCP servers alone.
+    /// The names of MCP servers alone.
     #[cfg(feature = "mcp")]
     pub(crate) fn of_servers(servers: &Map<String, Value>) -> Self {
         let mut names = BTreeSet::new();

@@ -80,7 +80,7 @@ pub(super) fn filled(template: &Value, key: &str, params: &Map<String, Value>) -
     }
 }
 
-/// The same for the parameters of a call.
+/// Like [`filled`], for the parameters of a call.
 pub(super) fn filled_fields(
     fields: &Map<String, Value>,
     key: &str,

@@ -373,12 +373,12 @@ fn no_id(method: &str, id: &str) -> PortalFailure {
     PortalFailure::Wrong(CallError::new("not_a_list", text))
 }
 
-/// Continuing from such a row would repeat or skip rows.
+/// The failure for a row that does not follow the last one: continuing from it would repeat or skip rows.
 fn out_of_order() -> PortalFailure {
     PortalFailure::Portal(PortalError::new("bad_page", "the portal gave rows that were not asked for"))
 }
 
-/// A page begins after this row.
+/// The row after which a page begins.
 struct PageAfter {
     order: Order,
     last: u64,

@@ -50,7 +50,8 @@ pub(super) struct WebhookQueue {
     client: OnceLock<Result<reqwest::Client, String>>,
 }
 
-/// Lines and portals live as long as the process, because the portal counts all its requests together.
+/// The portals and queues of the process. They live as long as it does, because a portal counts all its requests
+/// together.
 #[derive(Default)]
 struct KnownPortals {
     portals: BTreeMap<String, Arc<PortalState>>,

@@ -163,7 +163,7 @@ fn add(name: &str, value: &str, query: &mut String) {
     let _ = write!(query, "{name}={}", encoded(value));
 }
 
-/// What the portal answered.
+/// The portal's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PortalAnswer {
     pub(super) result: Value,

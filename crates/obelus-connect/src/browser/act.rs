@@ -91,13 +91,13 @@ fn placed<'p>(page: &'p ObservedPage, role: &str, name: &str, nth: u64) -> Optio
 /// The element to hover over. This needs no approval, so it is not bound to its place: while the observed page is
 /// open, its id finds it even if it has moved.
 fn hovered<'p>(
-    seen: Option<&ObservedPage>,
+    observed: Option<&ObservedPage>,
     now: &'p ObservedPage,
     role: &str,
     name: &str,
     nth: u64,
 ) -> Option<&'p Element> {
-    let was = seen.and_then(|seen| placed(seen, role, name, nth));
+    let was = observed.and_then(|observed| placed(observed, role, name, nth));
     let same = |element: &&Element| element.role == role && element.label == name;
     let moved = was.and_then(|was| now.snapshot.get(&was.id)).filter(same);
     moved.or_else(|| placed(now, role, name, nth))
@@ -137,14 +137,14 @@ impl Browser {
         let mut memory = self.memory.lock().await;
         let memory = &mut *memory;
         // Whatever the result, the page may have changed.
-        let seen = memory.seen.take();
+        let observed = memory.observed.take();
         match &intent {
             Intent::Dialog { .. } | Intent::Files(_) => {
-                return self.answer_dialog(&action, &intent, seen, memory).await;
+                return self.answer_dialog(&action, &intent, observed, memory).await;
             }
             Intent::Find(text) => {
-                let found = seen.as_ref().map_or(0, |seen| seen.lines_with(text));
-                let address = seen.as_ref().map_or("about:blank", |seen| &seen.address).to_owned();
+                let found = observed.as_ref().map_or(0, |observed| observed.lines_with(text));
+                let address = observed.as_ref().map_or("about:blank", |observed| &observed.address).to_owned();
                 memory.focus = Some(text.clone());
                 return Ok(json!({"address": address, "did": "find", "found": found}));
             }
@@ -163,14 +163,14 @@ impl Browser {
             }
             return self.run(&action, &intent, &[], &[], Vec::new(), memory).await;
         }
-        self.act_on_elements(&action, &intent, seen.as_ref(), memory).await
+        self.act_on_elements(&action, &intent, observed.as_ref(), memory).await
     }
 
     async fn act_on_elements(
         &self,
         action: &Action<'_>,
         intent: &Intent,
-        seen: Option<&ObservedPage>,
+        observed: Option<&ObservedPage>,
         memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
         let mut now = self.observe_page(memory).await?;
@@ -189,7 +189,7 @@ impl Browser {
             let element = match intent {
                 Intent::Key(_) if role == "page" => continue,
                 Intent::Key(_) => now.snapshot.active().filter(|element| element.role == role && element.label == name),
-                Intent::Hover => hovered(seen, &now, role, name, nth),
+                Intent::Hover => hovered(observed, &now, role, name, nth),
                 _ => placed(&now, role, name, nth),
             };
             found.push(element.ok_or_else(|| changed("the element is not on the page any more"))?);
@@ -325,10 +325,10 @@ impl Browser {
         &self,
         action: &Action<'_>,
         intent: &Intent,
-        seen: Option<ObservedPage>,
+        observed: Option<ObservedPage>,
         memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
-        let kind = seen.and_then(|seen| seen.modal).map(|modal| modal.kind);
+        let kind = observed.and_then(|observed| observed.modal).map(|modal| modal.kind);
         if kind.as_deref() != Some(action.name) {
             return Err(changed("there is no such dialog open"));
         }
@@ -481,8 +481,9 @@ mod tests {
         let before = page("- generic [ref=e1]:\n  - generic [ref=e2]\n  - button \"Menu\" [ref=e3]");
         let after =
             page("- generic [ref=e1]:\n  - generic [ref=e9]:\n    - generic [ref=e2]\n    - button \"Menu\" [ref=e3]");
-        let find =
-            |seen: Option<&ObservedPage>, now| hovered(seen, now, "generic", "", 1).map(|element| element.id.as_str());
+        let find = |observed: Option<&ObservedPage>, now| {
+            hovered(observed, now, "generic", "", 1).map(|element| element.id.as_str())
+        };
         assert_eq!(find(Some(&before), &after), Some("e2"), "e9 is the second now");
         assert_eq!(find(None, &before), Some("e2"));
         let other = page("- generic [ref=e1]:\n  - link \"Menu\" [ref=e2]");

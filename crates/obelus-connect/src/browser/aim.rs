@@ -76,7 +76,7 @@ pub(super) fn judged(
         (Intent::Wait, _) => none(Class::Wait),
         (Intent::Back | Intent::Tab | Intent::Find(_) | Intent::Hover, _) => none(Class::Look),
         (Intent::Dialog { accept }, _) => {
-            let modal = memory.seen.as_ref().and_then(|seen| seen.modal.as_ref());
+            let modal = memory.observed.as_ref().and_then(|observed| observed.modal.as_ref());
             let asks = modal.is_none_or(|modal| modal.kind != "alert");
             none(if *accept && asks { Class::Press } else { Class::Look })
         }
@@ -212,7 +212,8 @@ impl Browser {
         if let Intent::Go(address) = &intent {
             memory.note_addresses([address.as_str()], &self.section.secrets);
         }
-        let modal = memory.seen.as_ref().and_then(|seen| seen.modal.as_ref()).map(|modal| modal.kind.clone());
+        let modal =
+            memory.observed.as_ref().and_then(|observed| observed.modal.as_ref()).map(|modal| modal.kind.clone());
         if let (Intent::Dialog { accept: false }, Some("file")) = (&intent, modal.as_deref()) {
             planned = Planned::new("browser_file_upload", &empty)?;
             intent = Intent::Files(Vec::new());
@@ -250,11 +251,15 @@ impl Browser {
 
     fn aimed_at_no_element(&self, planned: &Planned, intent: &Intent, memory: &BrowserMemory) -> Value {
         let judged = judged(intent, None, &[], &[], memory, &self.section.secrets);
-        let here = memory.seen.as_ref().map_or("about:blank", |seen| &seen.address);
+        let here = memory.observed.as_ref().map_or("about:blank", |observed| &observed.address);
         let (address, role, name) = match intent {
             Intent::Go(address) => (shown(address), "page", ""),
             Intent::Dialog { .. } | Intent::Files(_) => {
-                let kind = memory.seen.as_ref().and_then(|seen| seen.modal.as_ref()).map_or("", |modal| &modal.kind);
+                let kind = memory
+                    .observed
+                    .as_ref()
+                    .and_then(|observed| observed.modal.as_ref())
+                    .map_or("", |modal| &modal.kind);
                 (here.to_owned(), "dialog", kind)
             }
             _ => (here.to_owned(), "page", ""),
@@ -270,32 +275,32 @@ impl Browser {
         intent: &Intent,
         memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
-        let Some(seen) = memory.seen.as_ref() else {
+        let Some(observed) = memory.observed.as_ref() else {
             return Err(Failed::new(
                 "not_observed",
                 "the page may have changed: observe first, and take ids from there",
             ));
         };
-        let elements = meant(seen, memory.shown.as_ref(), &planned.ids, intent)?;
+        let elements = meant(observed, memory.shown.as_ref(), &planned.ids, intent)?;
         let by = judged_by(intent, elements.len());
-        if let Some(within) = elements.get(by).and_then(|element| seen.around_for(intent, element)) {
+        if let Some(within) = elements.get(by).and_then(|element| observed.around_for(intent, element)) {
             planned.act.insert("within".to_owned(), json!(within));
         }
-        let here = seen.address.clone();
+        let here = observed.address.clone();
         let ids = elements.iter().map(|element| element.id.clone()).collect();
         let reply = match self.ask(memory, PageQuery { elements: ids, ..PageQuery::default() }).await? {
             QueryReply::PageReply(reply) => reply,
             QueryReply::Dialog(_) => return Err(Failed::new("not_observed", "a dialog has opened: observe first")),
         };
         if reply.fresh || shown_text(&reply.address) != here {
-            memory.seen = None;
+            memory.observed = None;
             return Err(Failed::new("not_observed", "the page has changed by itself: observe first"));
         }
         let page = Url::parse(&reply.address).map_err(|_| Failed::new("browser", "the page has no address"))?;
         let mut known = Vec::new();
         for (at, element) in elements.iter().enumerate() {
             let Some(Some(facts)) = reply.facts.get(at) else {
-                memory.seen = None;
+                memory.observed = None;
                 return Err(Failed::new("unknown_element", "the element is gone: observe first"));
             };
             // A submit button is often disabled until the form is filled in.
@@ -341,7 +346,7 @@ pub(super) fn aimed(
 
 /// The elements that a planned action names; for a key, the focused one.
 fn meant(
-    seen: &ObservedPage,
+    observed: &ObservedPage,
     shown: Option<&ShownObservation>,
     ids: &[String],
     intent: &Intent,
@@ -350,11 +355,11 @@ fn meant(
         let words = format!("`{id}` is not on the page as it was observed; take an id from the observation");
         Failed::new("unknown_element", words)
     };
-    let own = |id: &String| shown.and_then(|shown| shown.page.own_id(id)).and_then(|own| seen.snapshot.get(own));
+    let own = |id: &String| shown.and_then(|shown| shown.page.own_id(id)).and_then(|own| observed.snapshot.get(own));
     let named = ids.iter().map(|id| own(id).cloned().ok_or_else(|| unknown(id)));
     let mut elements = named.collect::<Result<Vec<_>, _>>()?;
     if matches!(intent, Intent::Key(_)) {
-        elements.extend(seen.snapshot.active().cloned());
+        elements.extend(observed.snapshot.active().cloned());
     }
     Ok(elements)
 }

@@ -11,7 +11,7 @@ pub const PLAYWRIGHT_MCP: &str = "@playwright/mcp@0.0.83";
 /// Names of Chromium's program.
 const CHROMIUMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// What was found.
+/// The parts of a browser that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BrowserParts {
     /// The server, or the program that runs it.
@@ -20,7 +20,7 @@ pub struct BrowserParts {
     pub arguments: Vec<String>,
     /// The browser.
     pub chromium: Option<PathBuf>,
-    /// What is missing.
+    /// The missing parts.
     pub missing: Vec<MissingPart>,
 }
 
@@ -65,7 +65,7 @@ impl MissingReason {
 }
 
 impl BrowserParts {
-    /// What is missing and how to install it, for a person; none if nothing is missing.
+    /// The missing parts and how to install them, for a person; none if nothing is missing.
     pub fn complaint(&self) -> Option<String> {
         let line = |missing: &MissingPart| {
             let why = missing.why.in_words(Language::English);

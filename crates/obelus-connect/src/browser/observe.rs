@@ -34,7 +34,7 @@ impl Browser {
     pub(super) async fn observe(&self, at: Option<&str>, whole: bool, slot: &ObservationSlot) -> Result<Value, Failed> {
         let mut memory = self.memory.lock().await;
         let memory = &mut *memory;
-        memory.seen = None;
+        memory.observed = None;
         memory.is_base_shown = !whole && memory.shown.as_ref().is_some_and(|shown| shown.lies_in(slot));
         let mut notes = Vec::new();
         let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
@@ -53,7 +53,7 @@ impl Browser {
         };
         let mut reply = match self.ask(memory, ask).await? {
             QueryReply::PageReply(reply) => reply,
-            QueryReply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
+            QueryReply::Dialog(modal) => return Ok(self.report_dialog(modal, memory)),
         };
         if let Some(left) = &reply.left {
             notes
@@ -63,16 +63,16 @@ impl Browser {
         if (reply.fresh || reborn) && reply.address == "about:blank" {
             let known = before.filter(|address| address.starts_with("http"));
             if let Some(modal) = self.reopen(known.as_deref(), at, &mut reply, &mut notes, memory).await? {
-                return Ok(self.dialog_seen(modal, memory));
+                return Ok(self.report_dialog(modal, memory));
             }
         }
         self.held_since(&reply, &mut notes, memory);
-        let mut seen = self.observe_page(memory).await?;
-        if let Some(modal) = seen.modal.take() {
-            return Ok(self.dialog_seen(modal, memory));
+        let mut observed = self.observe_page(memory).await?;
+        if let Some(modal) = observed.modal.take() {
+            return Ok(self.report_dialog(modal, memory));
         }
-        let image = self.picture(&seen, &mut notes, memory).await;
-        Ok(self.seen(seen, image, &notes, memory))
+        let image = self.picture(&observed, &mut notes, memory).await;
+        Ok(self.report_page(observed, image, &notes, memory))
     }
 
     /// Reopens the previous page in a restarted browser.
@@ -176,11 +176,11 @@ impl Browser {
     /// Takes a picture of the page into its folder; none if that fails.
     async fn picture(
         &self,
-        seen: &ObservedPage,
+        observed: &ObservedPage,
         notes: &mut Vec<String>,
         memory: &mut BrowserMemory,
     ) -> Option<std::path::PathBuf> {
-        if self.shows_a_secret(seen, memory).await {
+        if self.shows_a_secret(observed, memory).await {
             notes.push("there is no picture, for a secret would be seen in it".to_owned());
             return None;
         }
@@ -209,9 +209,9 @@ impl Browser {
     }
 
     /// Whether a secret is visible outside of password fields.
-    async fn shows_a_secret(&self, seen: &ObservedPage, memory: &mut BrowserMemory) -> bool {
+    async fn shows_a_secret(&self, observed: &ObservedPage, memory: &mut BrowserMemory) -> bool {
         let mut ids = Vec::new();
-        for line in hidden_lines(&seen.text) {
+        for line in hidden_lines(&observed.text) {
             match PageSnapshot::parse(line.trim_start()).elements() {
                 [field] if field.role == "textbox" => ids.push(field.id.clone()),
                 _ => return true,
@@ -228,7 +228,7 @@ impl Browser {
         }
     }
 
-    fn dialog_seen(&self, modal: Modal, memory: &mut BrowserMemory) -> Value {
+    fn report_dialog(&self, modal: Modal, memory: &mut BrowserMemory) -> Value {
         let address = memory.address.as_deref().map_or_else(|| "about:blank".to_owned(), shown_text);
         let how = match modal.kind.as_str() {
             "file" => "The page waits for files. Give up on it by browser_handle_dialog with accept false.",
@@ -244,27 +244,27 @@ impl Browser {
         if let Some(shown) = memory.shown.as_mut().filter(|_| is_behind) {
             shown.whole.clone_from(&text);
         }
-        memory.seen = Some(ObservedPage { address, modal: Some(modal), ..ObservedPage::default() });
+        memory.observed = Some(ObservedPage { address, modal: Some(modal), ..ObservedPage::default() });
         json!({"about": about, "text": text, "changes": changes})
     }
 
-    fn seen(
+    fn report_page(
         &self,
-        seen: ObservedPage,
+        observed: ObservedPage,
         image: Option<std::path::PathBuf>,
         notes: &[String],
         memory: &mut BrowserMemory,
     ) -> Value {
-        let unchanged = memory.count(&digest(&format!("{}{}", seen.address, without_ids(&seen.text))));
-        let before = memory.shown.take().filter(|before| before.address == seen.address);
+        let unchanged = memory.count(&digest(&format!("{}{}", observed.address, without_ids(&observed.text))));
+        let before = memory.shown.take().filter(|before| before.address == observed.address);
         let mut page =
-            ShownPage::new(&compact(&seen.text), before.as_ref().map(|before| &before.page), &mut memory.numbers);
-        let mut head = seen.head.clone();
+            ShownPage::new(&compact(&observed.text), before.as_ref().map(|before| &before.page), &mut memory.numbers);
+        let mut head = observed.head.clone();
         for note in notes {
             head.push_str(&format!("\nNote: {note}"));
         }
         if let Some(focus) = memory.focus.take() {
-            head.push_str(&format!("\n{}", page.renamed(&seen.found(&focus), &mut memory.numbers)));
+            head.push_str(&format!("\n{}", page.renamed(&observed.found(&focus), &mut memory.numbers)));
         }
         let text = joined_rows(&page.text());
         let changes = before.as_ref().filter(|_| memory.is_base_shown && text.chars().count() <= self.section.most);
@@ -278,24 +278,25 @@ impl Browser {
                  above:\n\n{changes}"
             ),
         });
-        let whole = self.whole(&seen, &head, &text, memory);
-        let mut about = json!({"address": seen.address, "elements": page.elements(), "unchanged": unchanged});
+        let whole = self.whole(&observed, &head, &text, memory);
+        let mut about = json!({"address": observed.address, "elements": page.elements(), "unchanged": unchanged});
         let mut value = json!({"text": whole, "changes": changes});
         if let (Some(path), Some(about), Some(value)) = (image, about.as_object_mut(), value.as_object_mut()) {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             about.insert("shot".to_owned(), json!(name));
-            memory.notes.note_picture(&seen.address, &path);
+            memory.notes.note_picture(&observed.address, &path);
             memory.keep_notes();
             value.insert("image".to_owned(), json!(path));
         }
         value["about"] = about;
-        memory.shown = Some(ShownObservation { address: seen.address.clone(), text: seen.text.clone(), page, whole });
-        memory.seen = Some(seen);
+        memory.shown =
+            Some(ShownObservation { address: observed.address.clone(), text: observed.text.clone(), page, whole });
+        memory.observed = Some(observed);
         value
     }
 
     /// The whole page as text.
-    fn whole(&self, seen: &ObservedPage, head: &str, page: &str, memory: &BrowserMemory) -> String {
+    fn whole(&self, observed: &ObservedPage, head: &str, page: &str, memory: &BrowserMemory) -> String {
         let mut text = head.to_owned();
         let address = memory.address.as_deref().and_then(|address| Url::parse(address).ok());
         let names = address.map(|page| self.section.secrets.offered(&page, &self.section.sites)).unwrap_or_default();
@@ -304,7 +305,7 @@ impl Browser {
         }
         text.push_str("\n\n");
         text.push_str(&capped(page, self.section.most));
-        if seen.cut {
+        if observed.cut {
             text.push_str("\n… the page is longer than what the server hands over; the rest is not shown");
         }
         text
@@ -318,7 +319,7 @@ impl ObservedPage {
         if likes.is_empty() { None } else { around(&self.text, element.line, &likes) }
     }
 
-    /// The same for an action, ignoring the fields that it fills; forms are also compared by their values.
+    /// Like [`Self::around`], for an action: the values of fields that it fills are ignored. `form` compares the values.
     pub(super) fn around_for(&self, intent: &Intent, element: &Element) -> Option<String> {
         if !matches!(intent, Intent::Fields { submit: true }) {
             return self.around(element);
@@ -398,19 +399,19 @@ mod tests {
     #[test]
     fn a_search_covers_the_hidden_part_of_a_page() {
         let text = "- a:\n  - button \"Buy it\" [ref=e1]\n- text: buy\n- b";
-        let seen =
+        let observed =
             ObservedPage { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..ObservedPage::default() };
-        assert_eq!(seen.lines_with("BUY"), 2);
-        assert_eq!(seen.found("BUY"), "Lines with `BUY`: 2\n- button \"Buy it\" [ref=e1]\n- text: buy");
+        assert_eq!(observed.lines_with("BUY"), 2);
+        assert_eq!(observed.found("BUY"), "Lines with `BUY`: 2\n- button \"Buy it\" [ref=e1]\n- text: buy");
     }
 
     #[test]
     fn a_search_result_has_the_id_of_its_element() {
         let text = "- list [ref=e1]:\n  - link \"More\" [ref=e2] [cursor=pointer]:\n    - /url: /goods/7\n    - img\n    - text: Kettle\n  - text: Kettle soup";
-        let seen =
+        let observed =
             ObservedPage { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..ObservedPage::default() };
         assert_eq!(
-            seen.found("kettle"),
+            observed.found("kettle"),
             "Lines with `kettle`: 2\n- text: Kettle (in link \"More\" [ref=e2] [cursor=pointer])\n- text: Kettle soup (in list [ref=e1])"
         );
     }

@@ -58,12 +58,12 @@ impl Browser {
         point: (f64, f64),
         memory: &mut BrowserMemory,
     ) -> Result<Value, Failed> {
-        let Some(here) = memory.seen.as_ref().map(|seen| seen.address.clone()) else {
+        let Some(here) = memory.observed.as_ref().map(|observed| observed.address.clone()) else {
             return Err(Failed::new("not_observed", "the page may have changed: observe first"));
         };
         let (at, address) = self.pointed(point, memory).await?;
         if address != here {
-            memory.seen = None;
+            memory.observed = None;
             return Err(Failed::new("not_observed", "the page has changed by itself: observe first"));
         }
         if let Some(within) = at.within() {

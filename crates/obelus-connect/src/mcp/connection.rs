@@ -58,7 +58,7 @@ pub(super) struct Connection {
     pub(super) era: ProtocolEra,
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
     process: Option<Process>,
-    /// Set if the library does not notice it.
+    /// Whether the connection is broken and the library has not noticed it.
     broken: AtomicBool,
     /// Whether a call got no answer, so that the server may hang.
     silent: AtomicBool,

@@ -81,7 +81,7 @@ pub(super) fn quoted(text: &str) -> String {
     clip(&one_line(text), SHOWN)
 }
 
-/// The same for the end of a long text.
+/// Like [`quoted`], for the end of a long text.
 pub(super) fn last_words(text: &str, most: usize) -> String {
     let line = one_line(text);
     let count = line.chars().count();

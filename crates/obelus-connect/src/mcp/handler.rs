@@ -59,7 +59,7 @@ impl ConnectionShared {
         self.hears.load(Ordering::Acquire)
     }
 
-    /// Sets whether it does.
+    /// Sets whether a stateless server announces changes.
     pub(super) fn now_hears(&self, hears: bool) {
         self.hears.store(hears, Ordering::Release);
     }

@@ -41,7 +41,7 @@ impl ServerTools {
             listed.notes.push(ServerNews::TooManyTools { server, count, most: MOST_TOOLS });
         }
         for mut tool in tools.into_iter().take(MOST_TOOLS) {
-            // The model reads it, and the journal stores it.
+            // The model reads the definition, and the journal stores it.
             mask_value(&mut tool);
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
             match definition(spec, &name, &tool) {

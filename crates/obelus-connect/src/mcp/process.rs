@@ -27,7 +27,7 @@ const QUOTED: usize = 600;
 
 /// A running process. Dropping it ends it, without waiting.
 pub(super) struct Process {
-    /// Dropping it has the same effect as sending.
+    /// Ends the process: by sending, or when it is dropped.
     end: watch::Sender<bool>,
     /// How it ended, as text.
     ended: watch::Receiver<Option<String>>,

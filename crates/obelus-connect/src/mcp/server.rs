@@ -25,7 +25,7 @@ const MOST_LOGINS: usize = 3;
 pub struct Server {
     spec: Spec,
     state: Mutex<ConnectionState>,
-    /// Set once. It also interrupts connecting.
+    /// Set once, when the server is closed. This also interrupts connecting.
     closed: watch::Sender<bool>,
 }
 
@@ -40,9 +40,9 @@ struct ConnectionState {
     connection: Option<Arc<Connection>>,
     /// The tools, as last listed.
     listed: Option<Arc<ServerTools>>,
-    /// How long they are valid, if the server does not announce changes.
+    /// How long the list is valid, if the server does not announce changes.
     fresh_until: Option<Instant>,
-    /// Found out by the first connection.
+    /// The era of the protocol, which the first connection finds out.
     era: Option<ProtocolEra>,
 }
 

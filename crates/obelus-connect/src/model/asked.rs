@@ -12,24 +12,24 @@ use super::{ChatMessage, PromptMeter, PromptOptions, render};
 pub struct AskedPrompts {
     /// The requests, one for each message of the user.
     pub requests: Vec<RequestSize>,
-    /// All of them together.
+    /// The sum of all requests.
     pub sum: SentChars,
     /// The last request, as chat messages.
     pub messages: Vec<ChatMessage>,
-    /// The same as data.
+    /// The last request, as data.
     pub prompt: Prompt,
 }
 
 /// The size of one request, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RequestSize {
-    /// Of its messages.
+    /// The size of its messages.
     pub chars: u64,
-    /// Those in the common prefix with the previous request.
+    /// The size of the common prefix with the previous request.
     pub prefix: u64,
-    /// Their share in percent.
+    /// The share of the prefix in percent.
     pub percent: u64,
-    /// Of the schema beside them; the blocks dialect has none.
+    /// The size of the schema beside the messages; the blocks dialect has none.
     pub schema: u64,
 }
 

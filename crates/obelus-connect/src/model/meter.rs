@@ -8,11 +8,11 @@ use super::ChatMessage;
 /// Characters of requests to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SentChars {
-    /// Requests.
+    /// The number of requests.
     pub requests: u64,
-    /// Characters of their messages.
+    /// The characters of their messages.
     pub chars: u64,
-    /// Those in the common prefix with the previous request.
+    /// The characters in the common prefix of each request with the previous one.
     pub prefix: u64,
 }
 

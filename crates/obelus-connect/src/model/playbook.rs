@@ -145,7 +145,7 @@ impl Rules {
 
 /// Describes a request in a message.
 fn describe_request(prompt: &Prompt) -> String {
-    match (super::last_words(prompt), facts::latent_call(prompt)) {
+    match (super::last_words(prompt), facts::model_call(prompt)) {
         (_, Some(call)) => format!("a call of `{}` to be carried out", call.tool_name()),
         (None, None) => "a request without words of the user".to_owned(),
         (Some(words), None) => {

@@ -87,13 +87,13 @@ const NOW: &str = "now.jinja";
 const RESULTS: &str = "results.jinja";
 const GIVEN: &str = "given.jinja";
 const TIME: &str = "time.jinja";
-const SEEN: &str = "seen.jinja";
+const OBSERVATION: &str = "observation.jinja";
 const BEGIN: &str = "begin.jinja";
 const REPAIR: &str = "repair.jinja";
 const SYSTEM_BLOCKS: &str = "system_blocks.jinja";
 const REPAIR_BLOCKS: &str = "repair_blocks.jinja";
-const THINK_SYSTEM: &str = "think_system.jinja";
-const THINK: &str = "think.jinja";
+const MODEL_CALL_SYSTEM: &str = "model_call_system.jinja";
+const MODEL_CALL: &str = "model_call.jinja";
 
 /// The number of characters shown of an unreadable answer.
 const MAX_UNREADABLE: usize = 4_000;
@@ -109,13 +109,13 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         (RESULTS, include_str!("prompts/results.jinja")),
         (GIVEN, include_str!("prompts/given.jinja")),
         (TIME, include_str!("prompts/time.jinja")),
-        (SEEN, include_str!("prompts/seen.jinja")),
+        (OBSERVATION, include_str!("prompts/observation.jinja")),
         (BEGIN, include_str!("prompts/begin.jinja")),
         (REPAIR, include_str!("prompts/repair.jinja")),
         (SYSTEM_BLOCKS, include_str!("prompts/system_blocks.jinja")),
         (REPAIR_BLOCKS, include_str!("prompts/repair_blocks.jinja")),
-        (THINK_SYSTEM, include_str!("prompts/think_system.jinja")),
-        (THINK, include_str!("prompts/think.jinja")),
+        (MODEL_CALL_SYSTEM, include_str!("prompts/model_call_system.jinja")),
+        (MODEL_CALL, include_str!("prompts/model_call.jinja")),
     ] {
         env.add_template(name, text).expect("the templates are tested");
     }
@@ -126,7 +126,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
     let mut messages = match &prompt.purpose {
         Purpose::Solve => solve(prompt, options)?,
-        Purpose::ModelCall { call, tool, scope } => think(prompt, options, (call, tool, scope))?,
+        Purpose::ModelCall { call, tool, scope } => model_call(prompt, options, (call, tool, scope))?,
     };
     if let Some(answer) = &prompt.out_of_format {
         let text: String = answer["text"].as_str().unwrap_or_default().chars().take(MAX_UNREADABLE).collect();
@@ -146,8 +146,8 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
     if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(TranscriptEvent::User { .. })) {
         messages.push(message(ChatRole::User, BEGIN, json!({}))?);
     }
-    let (told, day, is_observed) = TranscriptMessages::render(prompt)?;
-    messages.extend(told);
+    let (history, day, is_observed) = TranscriptMessages::render(prompt)?;
+    messages.extend(history);
     if !is_observed {
         messages.extend(observation(prompt, options)?);
     }
@@ -237,7 +237,7 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
     message_of(ChatRole::User, NOW, TemplateValue::from_pairs(parts.into_iter().chain(others))).map(Some)
 }
 
-fn think(
+fn model_call(
     prompt: &Prompt,
     options: &PromptOptions,
     (call, tool, scope): (&Value, &Value, &[Value]),
@@ -252,10 +252,10 @@ fn think(
     });
     let paths: Vec<&str> = call.output_path().unwrap_or_default().split("||").map(str::trim).collect();
     let paths = if paths.len() > 1 { paths } else { Vec::new() };
-    let task = json!({"tool": latent_tool(name, tool), "params": params, "scope": scope, "paths": paths});
-    let mut messages = vec![message(ChatRole::System, THINK_SYSTEM, system)?];
+    let task = json!({"tool": model_call_tool(name, tool), "params": params, "scope": scope, "paths": paths});
+    let mut messages = vec![message(ChatRole::System, MODEL_CALL_SYSTEM, system)?];
     messages.extend(observation(prompt, options)?);
-    messages.push(message(ChatRole::User, THINK, task)?);
+    messages.push(message(ChatRole::User, MODEL_CALL, task)?);
     Ok(messages)
 }
 
@@ -264,12 +264,12 @@ fn observation(prompt: &Prompt, options: &PromptOptions) -> Result<Option<ChatMe
     let Some(observation) = &prompt.observation else { return Ok(None) };
     let picture = observation.image.as_ref().filter(|_| options.images);
     let data = TemplateValue::from_pairs([
-        ("tool", TemplateValue::from(line(SEEN, &observation.tool)?)),
+        ("tool", TemplateValue::from(line(OBSERVATION, &observation.tool)?)),
         ("text", jinja::lines(&observation.text).map(TemplateValue::from).collect()),
         ("has_picture", picture.is_some().into()),
-        ("is_told", false.into()),
+        ("is_explained", false.into()),
     ]);
-    let words = message_of(ChatRole::User, SEEN, data)?;
+    let words = message_of(ChatRole::User, OBSERVATION, data)?;
     Ok(Some(ChatMessage { images: picture.into_iter().cloned().collect(), ..words }))
 }
 
@@ -286,7 +286,7 @@ fn add_pictures(pictures: &[Picture], words: &mut ChatMessage, options: &PromptO
 }
 
 /// A tool whose call the model carries out: with parameters, and without an effect, because it does not act.
-fn latent_tool(name: &Value, schema: &Value) -> Value {
+fn model_call_tool(name: &Value, schema: &Value) -> Value {
     let tool = Tool::parse(name.as_str().unwrap_or_default(), schema).ok();
     present_fields(&[
         ("tool", Some(name)),

@@ -27,7 +27,7 @@ struct Exchange {
     answer: Answer,
 }
 
-/// What identifies a request.
+/// The identity of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RequestKey {
     /// The digest of the prompt, without times.

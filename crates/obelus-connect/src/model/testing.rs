@@ -69,7 +69,7 @@ pub(super) fn ended(call: Value, status: CallStatus) -> CallEntry {
 }
 
 /// A request to carry out a call.
-pub(super) fn thinking(call: Value) -> Prompt {
+pub(super) fn model_call(call: Value) -> Prompt {
     let scope = vec![json!({"type": "data", "kind": "page", "data": {"title": "T"}})];
     Prompt { purpose: Purpose::ModelCall { call, tool: json!({}), scope }, ..bare() }
 }

@@ -43,7 +43,7 @@ pub struct Recording<'a> {
     pub step: &'a Value,
     /// The action that was carried out, without ids; null for none.
     pub action: &'a Value,
-    /// The stored part of the shown observation; null if it was shown and is lost.
+    /// The stored part of the shown observation; null if the observation is lost.
     pub seen: &'a Value,
     /// The shown observation, if it is still available.
     pub shown: Option<&'a str>,

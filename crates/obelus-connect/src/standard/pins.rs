@@ -22,11 +22,11 @@ pub struct Pins(BTreeMap<String, String>);
 /// How the texts of a tool compare with the pinned ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
-    /// They are pinned.
+    /// The texts are pinned.
     Same,
-    /// Others are pinned.
+    /// Other texts are pinned.
     Changed,
-    /// None are pinned.
+    /// No texts are pinned.
     New,
 }
 

@@ -217,7 +217,7 @@ impl Session {
         if self.projection.adopted().get(&entry.key) == Some(&entry.whole) {
             return Ok(());
         }
-        // Until it is asked here, if possible, it stays unchanged.
+        // Keep the imported entry until it is asked here.
         let words = entry.whole["description"].as_str().map(str::to_owned);
         let is_left_undone = |call: &Value| planned.contains(&without_asides(call)) || !self.was_done(&entry, call);
         let is_left_undone =

@@ -7,7 +7,7 @@ use super::input::{CallError, Limit};
 use super::output::TurnEnd;
 use super::turn::Phase;
 
-/// What the callers leave to a delegate while it takes an input.
+/// The share of its callers' limits that a delegate may use while it takes an input.
 #[derive(Clone, Copy)]
 pub(super) struct Allowance {
     /// The calls that may still start, with the limit that they come from.
@@ -21,8 +21,8 @@ pub(super) struct Allowance {
 }
 
 impl Session {
-    /// The limit that the call of a job would exceed, if any. One that a person approved is held against the limit of
-    /// its own session alone.
+    /// The limit that the call of a job would exceed, if any. An approved call is checked only against the limit of its
+    /// own session.
     pub(super) fn limit_of_calls(&self, at: JobRef) -> Option<Limit> {
         let most = self.settings.max_calls;
         let is_approved = self.scheduler.job(at).is_approved;

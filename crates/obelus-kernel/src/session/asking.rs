@@ -107,7 +107,7 @@ impl Session {
     }
 
     pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, options: StepOptions) {
-        // Of open plans only the latest counts: two of them would do things twice.
+        // Only the latest open plan counts: running both would repeat effects.
         for number in self.inbox.open_where(|question| question.about == About::Plan) {
             let why = Some("another plan has taken its place");
             self.end_question(number, QuestionStatus::Denied, "the agent", why);

@@ -127,7 +127,7 @@ impl Session {
             return self.scheduler.make_ready(at);
         };
         self.scheduler.begin_model_call(at);
-        // The model had seen everything that it had been shown.
+        // The result may depend on everything that the model was shown.
         let shown = self.scheduler.step_of(at).literal.clone();
         self.scheduler.add_origins(at, &shown);
         self.finish_model_call(at, (**output).clone(), None);
@@ -162,7 +162,7 @@ impl Session {
         if is_bounded {
             self.count_call();
         }
-        // The end of a call whose result is not stored is not waited for.
+        // Do not wait for calls without an output path: their start is progress.
         if call.output_path.is_none() {
             self.turn.note_progress();
         }
@@ -179,7 +179,7 @@ impl Session {
     /// Starts the same call again, with the same key.
     pub(super) fn start_again(&mut self, at: JobRef) {
         self.close_elicitations(at);
-        // The rules that count are those at the end of the pause.
+        // Held calls are judged when the session resumes.
         if self.tasks.is_paused() {
             return self.tasks.hold(at);
         }
@@ -189,7 +189,7 @@ impl Session {
         if let Some(reason) = verdict.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
             return self.finish(at, Outcome::Error(CallError::new(Rule::Pol1.name(), reason)));
         }
-        // So may the policy (POL-9).
+        // The policy may have changed too (POL-9).
         let refusal = self.scheduler.find(at).and_then(|_| self.refusal_by_current_rules(at));
         if let Some(reason) = refusal.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
             return self.finish(at, Outcome::Error(CallError::new(Rule::Pol2.name(), reason)));

@@ -145,7 +145,7 @@ impl Session {
 
     /// The context of a question's calls: the delegate's that asks, or the session's own.
     pub fn context_of(&self, id: &QuestionId) -> &Context {
-        self.asker(id).context()
+        self.owner_of(id).context()
     }
 
     /// The delegate that carries out a call, while it is at work.
@@ -165,7 +165,7 @@ impl Session {
     }
 
     /// The session that asks a question: a delegate, or the session itself.
-    pub(super) fn asker(&self, id: &QuestionId) -> &Session {
+    pub(super) fn owner_of(&self, id: &QuestionId) -> &Session {
         self.owner(id).map_or(self, |(owner, _)| owner)
     }
 

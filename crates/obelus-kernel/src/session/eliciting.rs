@@ -153,7 +153,7 @@ impl Session {
 
     /// Drops early calls that no job has claimed, and their questions.
     pub(super) fn drop_early_calls(&mut self) {
-        // They have run, whatever the answer came to be.
+        // They count even if the final answer omits them.
         (0..self.scheduler.early.unclaimed()).for_each(|_| self.count_call());
         for (call, key) in self.scheduler.early.drop_unclaimed() {
             self.answer_elicitation_of(Routed::own(call), key, ElicitationAnswer::Gone);

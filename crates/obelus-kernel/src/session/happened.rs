@@ -102,10 +102,10 @@ impl Session {
 
     /// When the effect of each call of a question was last done in this session, as far as that is remembered.
     pub fn done_before(&self, question: &Question) -> Vec<Option<Time>> {
-        let asker = self.asker(&question.id);
+        let owner = self.owner_of(&question.id);
         let done_at = |asked: &AskedCall| {
-            let call = Call::read(&asked.call, asker.context()).0;
-            asker.inbox.done_at(&asker.effect_of(&call, &asked.call))
+            let call = Call::read(&asked.call, owner.context()).0;
+            owner.inbox.done_at(&owner.effect_of(&call, &asked.call))
         };
         question.calls.iter().map(done_at).collect()
     }

@@ -55,7 +55,7 @@ impl Memory {
     pub(super) fn new(context: Context) -> Self {
         let base = context.length();
         let value = |kind: &str, view: &View| match kind {
-            // It changes all the time.
+            // `state` is never unchanged.
             "state" => None,
             _ => view.read(&[], None).map(Cow::into_owned),
         };

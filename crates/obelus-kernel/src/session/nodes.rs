@@ -129,7 +129,7 @@ impl Session {
             }
             StepNode::End(_) | StepNode::Faulty(_) => {}
         }
-        match words::way(node.next(), || self.filter_input(None)) {
+        match words::next_node(node.next(), || self.filter_input(None)) {
             Ok(next) => self.enter_node(&next),
             Err(why) => self.end_by_file_error(why),
         }

@@ -32,8 +32,8 @@ pub(super) struct PendingMessages {
     queue: VecDeque<PendingMessage>,
     /// Pictures for the next message.
     attached: Vec<Picture>,
-    /// The sender of the latest message that was taken. It is not part of a checkpoint: after a restart, what those words
-    /// approve counts as approved in the conversation.
+    /// The sender of the latest message that was taken. It is not part of a checkpoint: after a restart,
+    /// approvals by an earlier message name the conversation as sender.
     #[serde(skip)]
     latest_sender: Option<String>,
 }

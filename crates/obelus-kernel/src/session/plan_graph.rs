@@ -62,7 +62,7 @@ struct Node {
     call: Call,
     /// Its step, and whether that step is sequential.
     step: (u32, bool),
-    who: RunsFor,
+    runs_for: RunsFor,
 }
 
 impl Session {
@@ -124,15 +124,15 @@ impl Session {
         let writes = call.all_writes().cloned().collect();
         let number = if is_only_planned { u32::MAX } else { number };
         let planned = PlannedCall { report, is_only_planned, proposed, writes };
-        let who = planned.instance().map_or(RunsFor::Once, |name| RunsFor::One(name.to_owned()));
-        Node { step: (number, step.is_some_and(|step| step.options.sequential)), who, planned, call }
+        let runs_for = planned.instance().map_or(RunsFor::Once, |name| RunsFor::One(name.to_owned()));
+        Node { step: (number, step.is_some_and(|step| step.options.sequential)), runs_for, planned, call }
     }
 }
 
 /// The values that calls read, and their possible writers.
 fn flows(nodes: &[Node]) -> Vec<ValueFlow> {
     let of_plan: Vec<PlanNode<'_>> =
-        nodes.iter().map(|node| PlanNode { call: &node.call, who: node.who.clone() }).collect();
+        nodes.iter().map(|node| PlanNode { call: &node.call, runs_for: node.runs_for.clone() }).collect();
     // A later write cannot be read before.
     let may_feed = |from: usize, to: usize| {
         let (earlier, later) = (nodes[from].step, nodes[to].step);

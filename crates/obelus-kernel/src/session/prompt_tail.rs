@@ -63,17 +63,17 @@ impl Session {
     /// The memory that neither [`Self::given_part`] nor the transcript tells. Values of other kinds are results of
     /// calls: each is in the transcript, with its path.
     pub(super) fn state_part(&self) -> Vec<Value> {
-        let told = self.transcript_results();
+        let sent = self.transcript_results();
         let mut kinds = Vec::new();
         let is_shown = |kind: &str| kind == "state" || self.memory.is_given(kind) && !self.memory.is_unchanged(kind);
         for (kind, view) in self.memory.context.views().filter(|(kind, _)| is_shown(kind)) {
             let mut shown = json!({"kind": kind});
-            let global = self.value_not_in_transcript(kind, view, &told);
+            let global = self.value_not_in_transcript(kind, view, &sent);
             if let Some(value) = global.filter(|value| !is_empty(value)) {
                 shown["value"] = value;
             }
             if view.is_instanced() {
-                let left = self.instances_not_in_transcript(kind, view, &told);
+                let left = self.instances_not_in_transcript(kind, view, &sent);
                 if !left.is_empty() {
                     shown["instances"] = left.into();
                 }
@@ -85,17 +85,17 @@ impl Session {
         kinds
     }
 
-    fn value_not_in_transcript(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Option<Value> {
+    fn value_not_in_transcript(&self, kind: &str, view: &View, sent: &[TranscriptValue<'_>]) -> Option<Value> {
         let mut value = if self.settings.plans_before_reading() {
             self.shape_at(&Path::root(kind), None)?
         } else {
             let read = || self.state_not_in_transcript();
             self.filtered(kind, view, read)?
         };
-        subtract(&mut value, kind, None, told);
+        subtract(&mut value, kind, None, sent);
         if let Value::Object(fields) = &mut value {
-            let is_told = |field: &Value| kind == "state" && self.is_in_an_answer(field);
-            fields.retain(|_, field| !is_empty(field) && !is_told(field));
+            let is_sent = |field: &Value| kind == "state" && self.is_in_an_answer(field);
+            fields.retain(|_, field| !is_empty(field) && !is_sent(field));
         }
         Some(value)
     }
@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// What differs between instances.
-    fn instances_not_in_transcript(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Map<String, Value> {
+    fn instances_not_in_transcript(&self, kind: &str, view: &View, sent: &[TranscriptValue<'_>]) -> Map<String, Value> {
         let global = view.read(&[], None);
         let left = |name: &String| {
             let mut value = if self.settings.plans_before_reading() {
@@ -125,7 +125,7 @@ impl Session {
             } else {
                 view.read(&[], Some(name))?.into_owned()
             };
-            subtract(&mut value, kind, Some(name), told);
+            subtract(&mut value, kind, Some(name), sent);
             if let (Value::Object(fields), Some(global)) = (&mut value, &global) {
                 fields.retain(|name, field| global.get(name.as_str()) != Some(field));
             }
@@ -146,11 +146,11 @@ impl Session {
         let goals = self.settings.managed.goals.as_deref();
         for (name, field) in state.as_object_mut().into_iter().flatten() {
             let Value::Array(items) = field else { continue };
-            let told = self.transcript.listed(name).min(items.len());
+            let listed = self.transcript.listed(name).min(items.len());
             if goals == Some(name.as_str()) {
-                items.drain(..told);
+                items.drain(..listed);
             } else {
-                items.truncate(items.len() - told);
+                items.truncate(items.len() - listed);
             }
         }
         state
@@ -164,13 +164,13 @@ impl Session {
             own.clone().count() == params.as_object().map_or(0, Map::len)
                 && own.into_iter().all(|(name, value)| params.get(name) == Some(value))
         };
-        let is_told = |entry: &TranscriptEntry| match &entry.what {
+        let is_denial = |entry: &TranscriptEntry| match &entry.what {
             TranscriptEvent::Call(call) => {
                 call.status == CallStatus::Denied && call.call["_tool"] == *tool && has_params(&call.call)
             }
             _ => false,
         };
-        confirmation["status"] == "denied" && self.transcript.sent().iter().any(is_told)
+        confirmation["status"] == "denied" && self.transcript.sent().iter().any(is_denial)
     }
 
     /// The results of calls, as the transcript tells them.
@@ -212,11 +212,11 @@ impl Session {
     }
 }
 
-/// Removes from a kind's value what the transcript tells. Of what it no longer tells, the beginning stays.
-fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[TranscriptValue<'_>]) {
-    for told in told.iter().rev().filter(|told| told.path.kind == kind && told.instance == instance) {
-        let Some((last, above)) = told.path.segments.split_last() else {
-            if told.result.is_some_and(|result| result_for_model(told.tool, value) == *result) {
+/// Removes from a kind's value the results in the transcript. Of a result that it shows no longer, the beginning stays.
+fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, sent: &[TranscriptValue<'_>]) {
+    for shown in sent.iter().rev().filter(|shown| shown.path.kind == kind && shown.instance == instance) {
+        let Some((last, above)) = shown.path.segments.split_last() else {
+            if shown.result.is_some_and(|result| result_for_model(shown.tool, value) == *result) {
                 *value = Value::Null;
             }
             continue;
@@ -224,8 +224,8 @@ fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[Trans
         let pointer: String = above.iter().map(|segment| format!("/{}", segment.key())).collect();
         let Some(Value::Object(fields)) = value.pointer_mut(&pointer) else { continue };
         let Some(field) = fields.get_mut(last.key().as_ref()) else { continue };
-        match told.result {
-            Some(result) if result_for_model(told.tool, field) == *result => {
+        match shown.result {
+            Some(result) if result_for_model(shown.tool, field) == *result => {
                 drop(fields.shift_remove(last.key().as_ref()));
             }
             Some(_) => {}

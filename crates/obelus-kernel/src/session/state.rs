@@ -108,10 +108,10 @@ impl Session {
         }
         let (call, event) = (json!({"_tool": "event", "id": id}), json!({"at": *self.memory.date(), "event": event}));
         let origins = Origins::of(Origin::Tool { name: "event".into(), trusted: false });
-        let (path, told) = (Arc::new(Path::root(EVENTS)), event.clone());
+        let (path, transcribed) = (Arc::new(Path::root(EVENTS)), event.clone());
         let written = self.memory.write(call, path, None, Method::Push, event, origins.clone());
         written.map_err(|fault| Refused::new(Code::BadEvent, fault.to_string()))?;
-        self.transcribe_event(&told, &origins);
+        self.transcribe_event(&transcribed, &origins);
         self.projection.note_event(id);
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::world::{ACTIVITIES, MARK, Move, Planned, Shape, World, acts, targets,
 pub(crate) struct Driver {
     session: Session,
     lazy: bool,
-    sheltered: bool,
+    before_reading: bool,
     requests: Vec<Request>,
     calls: Vec<Start>,
     /// All calls that were started.
@@ -48,8 +48,8 @@ struct Proposal {
 
 impl Driver {
     /// A session before its first input.
-    fn session(lazy: bool, sheltered: bool, max_parallel: u32) -> Session {
-        let planning = if sheltered { "before_reading" } else { "while_reading" };
+    fn session(lazy: bool, before_reading: bool, max_parallel: u32) -> Session {
+        let planning = if before_reading { "before_reading" } else { "while_reading" };
         let settings = json!({
             "mode": "full", "max_parallel": max_parallel, "max_requests": 100, "persistent": true, "planning": planning,
         });
@@ -67,12 +67,12 @@ impl Driver {
         Session::new("s", context, None, Arc::new(settings)).expect("a session")
     }
 
-    pub(crate) fn new(lazy: bool, sheltered: bool, max_parallel: u32) -> Self {
-        let session = Self::session(lazy, sheltered, max_parallel);
+    pub(crate) fn new(lazy: bool, before_reading: bool, max_parallel: u32) -> Self {
+        let session = Self::session(lazy, before_reading, max_parallel);
         let mut driver = Self {
             session,
             lazy,
-            sheltered,
+            before_reading,
             requests: Vec::new(),
             calls: Vec::new(),
             handed_out: Vec::new(),
@@ -87,7 +87,7 @@ impl Driver {
     }
 
     pub(crate) fn play(world: &World) -> Self {
-        let mut driver = Self::new(world.lazy, world.sheltered, world.max_parallel);
+        let mut driver = Self::new(world.lazy, world.before_reading, world.max_parallel);
         for next in &world.moves {
             driver.make(next);
         }
@@ -105,7 +105,7 @@ impl Driver {
         }
         let past = self.session.past();
         let taken_up = self.session.checkpoint().map(|kept| {
-            let fresh = Self::session(self.lazy, self.sheltered, self.session.settings().max_parallel);
+            let fresh = Self::session(self.lazy, self.before_reading, self.session.settings().max_parallel);
             fresh.restore(&kept, Arc::new(move || Ok(past.clone()))).expect("what was kept is taken up")
         });
         for (kind, view) in context.views() {
@@ -188,13 +188,13 @@ impl Driver {
         let shows_a_mark = serde_json::to_string(&prompt).expect("a prompt is JSON").contains(MARK);
         let is_thought = matches!(prompt.purpose, Purpose::ModelCall { .. });
         // A session that plans before reading never sees untrusted data, not even in a key or an error.
-        let is_planner = self.sheltered && !is_thought && session_of(&id).is_empty();
+        let is_planner = self.before_reading && !is_thought && session_of(&id).is_empty();
         assert!(
             !(is_planner && shows_a_mark),
             "a planner was shown a mark: {}",
             serde_json::to_string(&prompt).expect("JSON")
         );
-        if self.sheltered && !is_thought && !is_planner && shows_a_mark {
+        if self.before_reading && !is_thought && !is_planner && shows_a_mark {
             assert!(prompt.tools.is_empty(), "a delegate that reads has tools: {:?}", prompt.tools);
         }
         if shows_a_mark && !is_thought {

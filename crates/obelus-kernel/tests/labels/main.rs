@@ -12,17 +12,7 @@ mod steering;
 mod stories;
 mod world;
 
-use proptest::test_runner::{Config, FileFailurePersistence};
+#[path = "../../../obelus-notebook/tests/common/cases.rs"]
+mod cases;
 
-/// The number of cases, unless `PROPTEST_CASES` sets another. Failed cases are stored beside the source.
-#[expect(clippy::disallowed_methods, reason = "the number of cases is not the kernel's to know")]
-fn cases(usual: u32) -> Config {
-    let mut config = Config {
-        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        ..Config::default()
-    };
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = usual;
-    }
-    config
-}
+use cases::cases;

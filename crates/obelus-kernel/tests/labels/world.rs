@@ -13,7 +13,7 @@ pub(crate) const MARK: char = '☠';
 pub(crate) struct World {
     pub(crate) lazy: bool,
     /// Whether the session plans before reading.
-    pub(crate) sheltered: bool,
+    pub(crate) before_reading: bool,
     pub(crate) max_parallel: u32,
     pub(crate) moves: Vec<Move>,
 }
@@ -200,7 +200,7 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
     let parts = (0..3_u8, select(vec![1, 2, 16]), vec(next(), 4..40));
     parts.prop_map(|(planning, max_parallel, moves)| World {
         lazy: planning > 0,
-        sheltered: planning > 1,
+        before_reading: planning > 1,
         max_parallel,
         moves,
     })

@@ -14,7 +14,7 @@ const MOST_SIGNS: usize = 3;
 pub(super) struct DigitRun {
     /// The starts of its groups.
     starts: Vec<usize>,
-    /// What follows from each of them on.
+    /// For each start, a summary of the groups to the end.
     tails: Vec<Tail>,
 }
 

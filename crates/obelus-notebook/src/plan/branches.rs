@@ -48,8 +48,9 @@ impl Branches {
             Expr::Ref(path) => {
                 let writers = check.graph.edges_by(reader, path).iter().map(|edge| edge.from);
                 // Each instance chooses independently.
-                let binds =
-                    |writer: usize| check.who[reader] != RunsFor::Each || !matches!(check.who[writer], RunsFor::One(_));
+                let binds = |writer: usize| {
+                    check.runs_for[reader] != RunsFor::Each || !matches!(check.runs_for[writer], RunsFor::One(_))
+                };
                 either(writers.map(|writer| self.needs_to_write(check, writer, path).filter(|_| binds(writer))))
             }
             Expr::Any(terms) => either(terms.iter().map(|term| self.needs_of(check, reader, term))),

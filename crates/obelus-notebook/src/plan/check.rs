@@ -23,7 +23,7 @@ pub struct Check {
     /// The calls, parsed as far as possible.
     pub calls: Vec<Call>,
     /// The instances that each call runs for.
-    pub who: Vec<RunsFor>,
+    pub runs_for: Vec<RunsFor>,
     /// The dependencies between calls; empty if the plan is too dense.
     pub graph: Graph,
     /// Indexes of calls by wave; empty if there is a cycle.
@@ -94,11 +94,12 @@ pub fn check_with_options(proposals: &[Arc<Value>], mode: PlanMode, manner: Step
         calls.push(call);
     }
     errors.extend(context.tools().filter_map(|tool| tool.check().err()));
-    let who = runs_for(&calls, context);
-    let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| PlanNode { call, who: who.clone() }).collect();
+    let runs_for = runs_for(&calls, context);
+    let nodes: Vec<_> =
+        calls.iter().zip(&runs_for).map(|(call, runs_for)| PlanNode { call, runs_for: runs_for.clone() }).collect();
     let graph = Graph::with(&nodes, |from, to| !manner.sequential || from < to);
     drop(nodes);
-    let mut check = Check { calls, who, graph: Graph::default(), waves: Vec::new(), errors, warnings };
+    let mut check = Check { calls, runs_for, graph: Graph::default(), waves: Vec::new(), errors, warnings };
     match graph {
         Ok(graph) => check.graph = graph,
         Err(TooDense) => {
@@ -127,7 +128,7 @@ impl Check {
     fn check_inputs(&mut self, context: &Context) {
         for (index, call) in self.calls.iter().enumerate() {
             let fed = |path: &Path| !self.graph.edges_by(index, path).is_empty();
-            let readers = readers(&self.who[index], &self.calls, context);
+            let readers = readers(&self.runs_for[index], &self.calls, context);
             let mut exprs: Vec<(&Expr, Vec<String>)> = Vec::new();
             call.each_expr(&mut |place, expr| exprs.push((expr, place.to_vec())));
             for (expr, place) in exprs {
@@ -135,15 +136,15 @@ impl Check {
                     continue;
                 }
                 let is_text = call.is_text_at(&place);
-                let has = |who: Option<&str>| {
+                let has = |instance: Option<&str>| {
                     if expr.refs().iter().any(|path| fed(path)) {
-                        expr.can_have(&|path| fed(path) || context.read(path, who).is_some())
+                        expr.can_have(&|path| fed(path) || context.read(path, instance).is_some())
                     } else {
-                        let value = expr.value(&|path: &Path| context.read(path, who));
+                        let value = expr.value(&|path: &Path| context.read(path, instance));
                         value.is_some_and(|value| !is_text || has_words(&value))
                     }
                 };
-                let without: Vec<_> = readers.iter().filter(|who| !has(**who)).collect();
+                let without: Vec<_> = readers.iter().filter(|instance| !has(**instance)).collect();
                 if without.is_empty() {
                     continue;
                 }
@@ -151,7 +152,7 @@ impl Check {
                     let text = format!("{expr} has no value, and no call writes it{}", self.hint(expr, context));
                     self.errors.push(Fault::new(Rule::Plan4, text).at(&place.join(".")).in_call(index));
                 } else {
-                    let names = without.iter().filter_map(|who| **who).take(5).collect::<Vec<_>>().join(", ");
+                    let names = without.iter().filter_map(|instance| **instance).take(5).collect::<Vec<_>>().join(", ");
                     let text =
                         format!("{expr} has no value for {names}, and no call writes it; the other instances run");
                     self.warnings.push(Warning { rule: Rule::Plan4, call: Some(index), text });
@@ -162,7 +163,7 @@ impl Check {
 
     /// The instances that a call runs for; `None` is one run on global data.
     pub fn readers<'a>(&'a self, index: usize, context: &'a Context) -> Vec<Option<&'a str>> {
-        readers(&self.who[index], &self.calls, context)
+        readers(&self.runs_for[index], &self.calls, context)
     }
 
     /// Finds values that are written as one type and read as another.
@@ -212,8 +213,8 @@ impl Check {
     }
 }
 
-fn readers<'a>(who: &'a RunsFor, calls: &[Call], context: &'a Context) -> Vec<Option<&'a str>> {
-    match who {
+fn readers<'a>(runs_for: &'a RunsFor, calls: &[Call], context: &'a Context) -> Vec<Option<&'a str>> {
+    match runs_for {
         RunsFor::Once => vec![None],
         RunsFor::One(name) => vec![Some(name)],
         RunsFor::Each => instances_of(calls, context).into_iter().map(|name| Some(name.as_str())).collect(),

@@ -72,7 +72,7 @@ pub struct PlanNode<'a> {
     /// The call.
     pub call: &'a Call,
     /// The instances that it runs for.
-    pub who: RunsFor,
+    pub runs_for: RunsFor,
 }
 
 impl Graph {
@@ -87,7 +87,7 @@ impl Graph {
         for (to, node) in nodes.iter().enumerate() {
             starts.push(edges.len());
             node.call.each_read(&mut |path| {
-                writers.of(path, &node.who, &mut |from| {
+                writers.of(path, &node.runs_for, &mut |from| {
                     // A call that reads what it writes gets the earlier value.
                     if from != to && may_feed(from, to) {
                         into.push((path, from));
@@ -240,7 +240,7 @@ impl<'a> Writers<'a> {
                 // Most plans write to one kind, so the first gets the space.
                 let room = if kinds.is_empty() { nodes.len() } else { 0 };
                 let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));
-                let trie = match &node.who {
+                let trie = match &node.runs_for {
                     RunsFor::Once => &mut of_kind.once,
                     RunsFor::Each => &mut of_kind.each,
                     RunsFor::One(name) => of_kind.one.entry(name).or_default(),

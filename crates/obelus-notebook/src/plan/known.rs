@@ -46,14 +46,17 @@ impl Check {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         for index in (0..self.calls.len()).filter(|&index| self.calls[index].has_refs()) {
             let readers = self.readers(index, context);
-            let misfits: Vec<(Option<&str>, Fault)> =
-                readers.iter().filter_map(|&who| Some((who, self.misfit(index, context, who)?))).collect();
+            let misfits: Vec<(Option<&str>, Fault)> = readers
+                .iter()
+                .filter_map(|&instance| Some((instance, self.misfit(index, context, instance)?)))
+                .collect();
             let is_for_all = misfits.len() == readers.len();
             match misfits.into_iter().next() {
                 None => {}
                 Some((_, fault)) if is_for_all => errors.push(fault.in_call(index)),
-                Some((who, fault)) => {
-                    let text = format!("for {}, {}; the other instances run", who.unwrap_or_default(), fault.words());
+                Some((instance, fault)) => {
+                    let text =
+                        format!("for {}, {}; the other instances run", instance.unwrap_or_default(), fault.words());
                     warnings.push(Warning { rule: Rule::Plan11, call: Some(index), text });
                 }
             }
@@ -78,9 +81,9 @@ impl Check {
         // Null for an optional parameter means absent.
         let params = without_nulls(&params, tool.params());
         // That a text does not fit the type was reported when the call was parsed.
-        let is_told = |breach: &Breach| breach.keyword == "type" && call.is_text_at(&breach.place);
+        let is_reported = |breach: &Breach| breach.keyword == "type" && call.is_text_at(&breach.place);
         let breaches = decided_breaches(tool, &params, &call.params, &open).into_iter();
-        breaches.filter(|breach| !is_told(breach)).find_map(|breach| {
+        breaches.filter(|breach| !is_reported(breach)).find_map(|breach| {
             let (place, expr) = settled.iter().find(|(place, _)| breach.place.starts_with(place))?;
             // The message does not contain the value, because the author of the plan may not be permitted to see it.
             let found = breach.place.iter().try_fold(&*params, |value, step| member(value, step));

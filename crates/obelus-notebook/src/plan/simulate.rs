@@ -49,7 +49,7 @@ pub fn simulate(
                 strictest.unwrap_or_else(|| judged(None)).1
             }
         };
-        let shared = match check.who[index] {
+        let shared = match check.runs_for[index] {
             RunsFor::Each => None,
             _ => instances.first().copied().flatten(),
         };

@@ -22,12 +22,12 @@ pub enum RunsFor {
 pub fn runs_for(calls: &[impl Borrow<Call>], context: &Context) -> Vec<RunsFor> {
     let calls: Vec<&Call> = calls.iter().map(Borrow::borrow).collect();
     let named = |call: &Call| call.instance.clone().map_or(RunsFor::Once, RunsFor::One);
-    let mut who: Vec<RunsFor> = calls.iter().copied().map(named).collect();
+    let mut runs_for: Vec<RunsFor> = calls.iter().copied().map(named).collect();
     let messages = context.views().filter(|(_, view)| view.is_instanced()).map(|(kind, _)| kind);
     let written = calls.iter().filter(|call| call.instance.is_some()).flat_map(|call| call.writes());
     let mut open: Vec<&str> = messages.chain(written.map(|path| path.kind.as_str())).collect();
     if open.is_empty() {
-        return who;
+        return runs_for;
     }
 
     let mut touching: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -42,13 +42,13 @@ pub fn runs_for(calls: &[impl Borrow<Call>], context: &Context) -> Vec<RunsFor> 
             continue;
         }
         for &index in touching.get(kind).map_or(&[][..], Vec::as_slice) {
-            if who[index] == RunsFor::Once {
-                who[index] = RunsFor::Each;
+            if runs_for[index] == RunsFor::Once {
+                runs_for[index] = RunsFor::Each;
                 open.extend(calls[index].writes().map(|path| path.kind.as_str()));
             }
         }
     }
-    who
+    runs_for
 }
 
 /// The instances of a plan: those with data of a kind that it uses, or all if there are none.

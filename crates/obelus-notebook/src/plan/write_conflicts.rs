@@ -50,7 +50,7 @@ fn conflicts_below(
                 *budget = budget.saturating_sub(1);
                 *budget > 0
                     && one != other
-                    && share_an_instance(&check.who[*one], &check.who[*other])
+                    && share_an_instance(&check.runs_for[*one], &check.runs_for[*other])
                     && !branches.are_exclusive(*one, *other)
                     && !check.graph.reaches(*one, *other, budget)
                     && !check.graph.reaches(*other, *one, budget)
@@ -99,11 +99,14 @@ fn among(check: &Check, branches: &Branches, calls: &[usize], budget: &mut usize
     // supersedes all of them.
     let mut latest: BTreeMap<&RunsFor, Vec<usize>> = BTreeMap::new();
     for &index in calls {
-        let who = &check.who[index];
-        let before: Vec<usize> = match who {
-            RunsFor::One(_) => {
-                [who, &RunsFor::Each].iter().filter_map(|who| latest.get(who)).flatten().copied().collect()
-            }
+        let runs_for = &check.runs_for[index];
+        let before: Vec<usize> = match runs_for {
+            RunsFor::One(_) => [runs_for, &RunsFor::Each]
+                .iter()
+                .filter_map(|runs_for| latest.get(runs_for))
+                .flatten()
+                .copied()
+                .collect(),
             _ => latest.values().flatten().copied().collect(),
         };
         for other in before.into_iter().filter(|other| !branches.are_exclusive(*other, index)) {
@@ -111,11 +114,11 @@ fn among(check: &Check, branches: &Branches, calls: &[usize], budget: &mut usize
                 rivals.extend([other, index]);
             }
         }
-        let is_superseded = |of: &RunsFor| of == who || !matches!(who, RunsFor::One(_));
+        let is_superseded = |of: &RunsFor| of == runs_for || !matches!(runs_for, RunsFor::One(_));
         for (_, calls) in latest.iter_mut().filter(|(of, _)| is_superseded(of)) {
             calls.retain(|other| branches.are_exclusive(*other, index));
         }
-        latest.entry(who).or_default().push(index);
+        latest.entry(runs_for).or_default().push(index);
     }
     rivals
 }

@@ -17,20 +17,12 @@ mod rejection;
 mod rivals;
 mod waves;
 
-use proptest::test_runner::{Config, FileFailurePersistence};
+#[path = "../common/cases.rs"]
+mod common;
 
-/// The configuration with this number of cases, unless the environment sets another. Failing inputs are stored beside
-/// the source.
-#[expect(clippy::disallowed_methods, reason = "the number of cases is not the notebook's to know")]
+use proptest::test_runner::Config;
+
+/// The configuration with this number of cases. The tests of waves reject plans with cycles, as many as there are.
 fn cases(usual: u32) -> Config {
-    let mut config = Config {
-        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        // The tests of waves reject plans with cycles.
-        max_global_rejects: u32::MAX,
-        ..Config::default()
-    };
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = usual;
-    }
-    config
+    Config { max_global_rejects: u32::MAX, ..common::cases(usual) }
 }

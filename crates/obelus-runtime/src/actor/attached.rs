@@ -21,8 +21,8 @@ impl Attached {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new actor begins after this record. If the one before it panicked after they were stored, they do not wait any
-    /// more.
+    /// Called by a new actor, with the last record. If the previous actor panicked after it had stored the pictures, they
+    /// wait no longer.
     pub(super) fn resume(&self, last: u64) {
         let mut waiting = self.waiting();
         if waiting.sent_after.take().is_some_and(|before| last > before) {
@@ -53,12 +53,12 @@ impl Attached {
         waiting.pictures.clone()
     }
 
-    /// The message was refused: they wait for the next one.
+    /// Keeps the pictures for the next message: this one was refused.
     pub(super) fn keep(&self) {
         self.waiting().sent_after = None;
     }
 
-    /// They were stored, or the session has ended.
+    /// Drops the pictures: they were stored, or the session has ended.
     pub(crate) fn clear(&self) {
         *self.waiting() = WaitingPictures::default();
     }

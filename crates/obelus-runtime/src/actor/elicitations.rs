@@ -33,7 +33,7 @@ impl Elicitations {
     pub(super) async fn next(&mut self) -> PendingElicitation {
         match self.receiver.recv().await {
             Some(asking) => asking,
-            // It cannot close while its sender is here.
+            // `self` holds a sender, so the channel never closes.
             None => std::future::pending().await,
         }
     }

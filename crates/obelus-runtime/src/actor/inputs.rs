@@ -51,7 +51,7 @@ impl Actor {
     }
 
     async fn accept_input(&mut self, command: &InputCommand) -> Result<u64, Refused> {
-        // The input may answer such a question.
+        // The input may answer a question that is asked here.
         self.ask_during_pause().await;
         let now = self.now();
         let mut batch = Vec::new();
@@ -65,7 +65,7 @@ impl Actor {
         }
         batch.push(Incoming { at: now, input: without_secrets_of(command.input.clone()), id: command.id.clone() });
         self.take(batch).await.inspect_err(|_| self.attached.keep())?;
-        // It is the last one of its batch.
+        // The input is the last one of its batch, so the latest record is its own.
         let record = self.record;
         if has_words {
             self.attached.clear();

@@ -34,7 +34,7 @@ pub(super) struct AcceptedInput {
     pub(super) is_news: bool,
     /// The resulting events, if there was a subscriber when it was taken.
     pub(super) events: Option<Vec<EventBody>>,
-    /// Whether its calls were started ahead, before it is durable.
+    /// Whether its calls are speculative reads: they were started before it is durable.
     pub(super) is_speculative: bool,
 }
 
@@ -166,7 +166,7 @@ impl Actor {
         let (mut all, mut records, mut refusal) = (Vec::new(), Vec::new(), Ok(()));
         // Anything but the outcome of a read is stored at once.
         let mut may_speculate = batch.iter().all(|incoming| self.work.is_of_read(&incoming.input));
-        // Outcomes of calls that were started ahead follow.
+        // Outcomes of speculative reads are added behind these.
         let own = batch.len();
         let mut batch = VecDeque::from(batch);
         while let Some(Incoming { at, input, id }) = batch.pop_front() {
@@ -193,7 +193,7 @@ impl Actor {
         }
         if let Some(why) = self.session.context().unreadable() {
             let text = format!("what came before cannot be read: {why}");
-            return self.take_back(all, own, Refused::new(RefusalCode::Damaged, text));
+            return self.roll_back(all, own, Refused::new(RefusalCode::Damaged, text));
         }
         if all.is_empty() {
             return refusal;
@@ -205,14 +205,14 @@ impl Actor {
                 self.perform_taken(all);
                 refusal
             }
-            Err(error) => self.take_back(all, own, Refused::new(error.code(), error.to_string())).and(refusal),
+            Err(error) => self.roll_back(all, own, Refused::new(error.code(), error.to_string())).and(refusal),
         }
     }
 
-    /// Restores the session from the store, because the latest inputs could not be stored. Outcomes among them are
-    /// offered again later, except those after the first `own`, whose calls were started ahead. After a failed sync the
-    /// store may have some of the inputs; those count.
-    fn take_back(&mut self, mut taken: Vec<AcceptedInput>, own: usize, refused: Refused) -> Result<(), Refused> {
+    /// Restores the session from the store, because the latest inputs could not be stored. Outcomes among the first
+    /// `own` inputs are offered again later. Inputs after the first `own` are dropped: they are outcomes of speculative
+    /// reads, which start again. After a failed sync the store may have some of the inputs; these count as taken.
+    fn roll_back(&mut self, mut taken: Vec<AcceptedInput>, own: usize, refused: Refused) -> Result<(), Refused> {
         let restored = match &self.journal {
             None => Err("it is not kept".to_owned()),
             Some(it) => restore(&it.store, &it.id, &it.session_factory).map_err(|error| error.to_string()),
@@ -222,7 +222,7 @@ impl Actor {
         if kept == taken.len() {
             self.work.keep_speculative();
         } else {
-            // Calls that were started ahead start again with the inputs that lead to them.
+            // Speculative reads start again with the inputs that lead to them.
             self.work.drop_speculative();
             taken.iter_mut().for_each(|input| input.is_speculative = false);
         }

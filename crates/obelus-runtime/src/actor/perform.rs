@@ -30,7 +30,7 @@ impl Actor {
             if let Some(files) = &mut self.report.files {
                 files.log_input(at, &input);
             }
-            // If somebody has subscribed since it was taken, events are created from the current session.
+            // If somebody has subscribed since the input was taken, events are created from the current session.
             self.publish(at, || events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, is_news, &tasks)));
             for task in tasks {
                 match task {
@@ -94,7 +94,8 @@ impl Actor {
         for picture in &mut prompt.pictures {
             picture.path = self.images.find(picture);
         }
-        prompt.observation = self.work.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
+        prompt.observation =
+            self.work.slot.latest().filter(|latest| self.session.shows_observation(&id, &latest.digest));
         self.work.slot.fill(&mut prompt);
         self.work.ask(id, prompt);
     }
@@ -130,7 +131,7 @@ impl Actor {
         self.tasks_to_resume = others;
         for task in in_doubt {
             if let Task::Call(start) = task {
-                // What could not be stored is offered again.
+                // An input that could not be stored is offered again.
                 let _ = self.take_inputs([Input::InDoubt { id: start.id }]).await;
             }
         }
@@ -139,7 +140,7 @@ impl Actor {
     /// The input for a partial answer: a call that may start early, or the request's usage. Text is only published.
     pub(super) fn take_part(&mut self, (id, part): PartOf) -> Option<Input> {
         match part {
-            // Text of a delegate or a latent call is not shown to the user.
+            // Text of a delegate or of a model call is not shown to the user.
             Part::Piece(Piece::Words(text)) => {
                 if self.session.is_solving(&id) {
                     let text = self.streamed.add(&id, &text);
@@ -164,8 +165,8 @@ impl Actor {
         if !self.report.feed.is_watched() {
             self.report.skip(&mut self.session);
         } else if !has_next_batch {
-            let moved = self.report.moved(&mut self.session);
-            self.report.feed.publish_transient(at, [moved]);
+            let progress = self.report.progress(&mut self.session);
+            self.report.feed.publish_transient(at, [progress]);
         }
         let is_at_rest = self.session.is_at_rest();
         match &rest {

@@ -31,7 +31,7 @@ impl Reporter {
     }
 
     /// The session's progress, with the steps that have changed since the last report.
-    pub(crate) fn moved(&mut self, session: &mut Session) -> EventBody {
+    pub(crate) fn progress(&mut self, session: &mut Session) -> EventBody {
         // An open step is reported again: its text improves when a name becomes known.
         let mut places = std::mem::take(&mut self.open);
         places.extend(session.take_changed_calls());

@@ -116,7 +116,7 @@ impl RunningWork {
         }
     }
 
-    /// Queues outcomes that could not be stored, ahead of others.
+    /// Queues outcomes that could not be stored, before all others.
     pub(super) fn give_back(&mut self, outcomes: impl DoubleEndedIterator<Item = Input>) {
         outcomes.rev().for_each(|input| self.done.push_front(input));
     }
@@ -159,8 +159,8 @@ impl RunningWork {
         }
     }
 
-    /// Starts a call before the input that led to it is durable; returns its outcome if it completes at once. Otherwise
-    /// [`Self::keep_speculative`] or [`Self::drop_speculative`] must follow.
+    /// Starts a speculative read, before the input that led to it is durable; returns its outcome if it completes at
+    /// once. Otherwise [`Self::keep_speculative`] or [`Self::drop_speculative`] must follow.
     pub(super) fn start_speculative(&mut self, start: Start) -> Option<Input> {
         match self.started(start) {
             Ok(running) => {
@@ -171,12 +171,12 @@ impl RunningWork {
         }
     }
 
-    /// The inputs that led to calls started ahead are durable.
+    /// Keeps the speculative reads: the inputs that led to them are durable.
     pub(super) fn keep_speculative(&mut self) {
         self.pending.extend(self.speculative.drain(..));
     }
 
-    /// They could not be stored: the calls are stopped, and start again with these inputs.
+    /// Stops the speculative reads: the inputs that led to them could not be stored. Both start again later.
     pub(super) fn drop_speculative(&mut self) {
         self.speculative.clear();
     }

@@ -7,26 +7,26 @@ use super::command::WaitFor;
 
 /// A caller that waits.
 pub(crate) trait Waiter: Send {
-    /// What it waits for.
-    fn what(&self) -> WaitFor;
+    /// The condition that it waits for.
+    fn condition(&self) -> WaitFor;
 
-    /// Whether it has left.
+    /// Whether the caller no longer waits.
     fn has_left(&self) -> bool;
 
-    /// Answers it: the session is where it waited for, or the wait is refused.
+    /// Answers the caller: its condition holds, or the wait is refused.
     fn answer(self: Box<Self>, session: Result<&Session, Refused>);
 }
 
-/// A caller that waits, and what it reads from the session then.
+/// A caller that waits, with the function that reads its answer from the session.
 pub(crate) struct Wait<T, L> {
-    pub(crate) what: WaitFor,
+    pub(crate) condition: WaitFor,
     pub(crate) read: L,
     pub(crate) answer: oneshot::Sender<Result<T, Refused>>,
 }
 
 impl<T: Send, L: FnOnce(&Session) -> T + Send> Waiter for Wait<T, L> {
-    fn what(&self) -> WaitFor {
-        self.what
+    fn condition(&self) -> WaitFor {
+        self.condition
     }
 
     fn has_left(&self) -> bool {
@@ -34,7 +34,7 @@ impl<T: Send, L: FnOnce(&Session) -> T + Send> Waiter for Wait<T, L> {
     }
 
     fn answer(self: Box<Self>, session: Result<&Session, Refused>) {
-        // It may have left just now.
+        // The caller may have left just now.
         let _ = self.answer.send(session.map(self.read));
     }
 }
@@ -52,10 +52,10 @@ impl Waiters {
         self.0.push(waiter);
     }
 
-    /// Answers those whose wait is over, and drops those who have left.
+    /// Answers callers whose condition holds, and drops those that no longer wait.
     pub(crate) fn answer(&mut self, session: &Session, is_over: impl Fn(WaitFor) -> bool) {
         self.0.retain(|waiter| !waiter.has_left());
-        let over = self.0.extract_if(.., |waiter| is_over(waiter.what()));
+        let over = self.0.extract_if(.., |waiter| is_over(waiter.condition()));
         over.for_each(|waiter| waiter.answer(Ok(session)));
     }
 

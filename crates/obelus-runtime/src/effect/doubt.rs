@@ -23,14 +23,14 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
-    /// Checks whether it happened, if its activity can; otherwise the session gets what is known and asks a person.
+    /// Checks whether the call happened, if its activity can. Otherwise the session asks a person, with what is `known`.
     pub(crate) async fn settle(self, known: String) -> Input {
         let Self { id, activity, work, limit } = self;
         let attempt = work.attempt;
         let before_journal = work.before_journal();
         let Some(reconciling) = activity.reconcile(work) else { return lost(id, known) };
         match prepared(found(id, attempt, limit, reconciling, &known).await, before_journal) {
-            // The cause would recur. After a crash that is different.
+            // The same cause would make it fail again. After a crash it may start again, whatever the number of attempts.
             Input::DidNot { id, attempt } if attempt >= MOST_ATTEMPTS => {
                 let words = format!("its answer was lost {attempt} times, and it has not happened: {known}");
                 Input::Ended { id, outcome: Outcome::Error(CallError::new("lost", words)) }
@@ -59,7 +59,7 @@ pub(crate) async fn found(
     }
 }
 
-/// The same, with the outcome of a call that has happened prepared for the journal.
+/// Prepares the outcome in an input for the journal, if the call has happened.
 pub(crate) fn prepared(input: Input, before_journal: impl Fn(Outcome) -> Outcome) -> Input {
     match input {
         Input::Ended { id, outcome } => Input::Ended { id, outcome: before_journal(outcome) },

@@ -7,7 +7,7 @@ use obelus_kernel::session::{CallId, CallStatus, Input, Session, Task};
 use super::EventBody;
 
 /// The calls of delegates that an input began or ended. The session is in its state right after the input.
-pub(super) fn moved(session: &Session, input: &Input, tasks: &[Task]) -> Vec<EventBody> {
+pub(super) fn progress(session: &Session, input: &Input, tasks: &[Task]) -> Vec<EventBody> {
     let mut begun: Vec<CallId> = tasks.iter().filter_map(first_request).collect();
     if let Input::Loaded { id, .. } = input
         && !begun.contains(id)

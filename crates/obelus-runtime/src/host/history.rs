@@ -38,7 +38,7 @@ impl HostShared {
         // The record itself may have more events.
         let first = after.record.saturating_sub(1);
         let place = self.histories.place(id);
-        // Whoever asks for the same history waits here, instead of replaying it too.
+        // Other callers that ask for the same history wait here, so that it is replayed once.
         let mut remembered = lock(&place);
         let is_new = remembered.is_none();
         let usable = |history: &EventHistory| history.first <= first && history.genesis == genesis;
@@ -51,7 +51,7 @@ impl HostShared {
                 EventHistory::beginning(genesis, Replica::restore(store, id, &factory, Some(first))?, first)
             }
         };
-        // A past that this version replays differently is not shown (DUR-12), and the history not remembered.
+        // If this version replays the journal differently, no events are returned and nothing is remembered (DUR-12).
         history.read_on(store, id)?;
         let events = history.between(after, upto);
         if history.events.len() <= MOST_EVENTS && (!is_new || forget_later(&place)) {
@@ -91,7 +91,7 @@ fn forget_later(place: &HistorySlot) -> bool {
         loop {
             tokio::time::sleep(REMEMBERED_FOR).await;
             let Some(place) = place.upgrade() else { return };
-            // One that cannot be locked is in use.
+            // A place that cannot be locked is in use.
             let Ok(mut remembered) = place.try_lock() else { continue };
             if remembered.as_ref().is_none_or(|history| history.used.elapsed() >= REMEMBERED_FOR) {
                 *remembered = None;

@@ -224,7 +224,7 @@ impl HostShared {
         Ok(Opened::restored(restored, journal))
     }
 
-    /// What a session was begun with.
+    /// The genesis of a session, which has the spec with which it began.
     pub(super) fn genesis(&self, id: &str) -> Result<Value, HostError> {
         let store = self.store()?;
         if let Some(genesis) = store.genesis(id)? {

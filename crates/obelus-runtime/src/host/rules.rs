@@ -80,7 +80,7 @@ pub(super) fn change_since_opened(
     if known == now && tools.is_empty() && activities == session.rules().activities {
         return Ok((None, RulesChange::default()));
     }
-    // A tool that is gone is refused by the policy, which is no change of the file's policy.
+    // The policy also refuses removed tools. That alone is no change of the file's policy.
     let gone = language.words().session.tool_removed;
     let same = [known.policy.clone(), known.policy.clone().refusing(&change.removed, gone)];
     change.policy = !same.contains(&now.policy);
@@ -121,7 +121,7 @@ pub fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
     let known = bound_names(&spec);
     let Some(lot) = spec.activities.first_mut().filter(|_| !spec.agent.is_empty()) else { return spec };
     let Ok(agent) = Agent::load_in(&spec.folder, spec.settings.language.as_deref()) else { return spec };
-    // One may be bound by another file, such as that of `--activities`.
+    // An activity may be bound by another file, such as that of `--activities`.
     for (name, binding) in agent.activities.into_iter().filter(|(name, _)| !known.contains(name)) {
         spec.local.later_activities.insert(name.clone());
         lot.bound.insert(name, binding);
@@ -129,8 +129,8 @@ pub fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
     spec
 }
 
-/// The spec for reading a session: it knows the names of those bindings, but does not need what they are bound to,
-/// which may be wrong today.
+/// The spec for reading a session: with the names of bindings that the agent's file has got since, but without the
+/// bindings, which may have errors.
 pub(super) fn with_later_names(mut spec: SessionSpec) -> SessionSpec {
     spec.local.later_activities = with_present_bindings(spec.clone()).local.later_activities;
     spec

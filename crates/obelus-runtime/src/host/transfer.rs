@@ -79,7 +79,7 @@ pub struct Forked {
     pub is_paused: bool,
 }
 
-/// What a fork would do with the calls of the original.
+/// The forecast of a fork: what it would do with each call of the original.
 #[derive(Clone, Debug, Default)]
 pub struct ForkForecast {
     /// The record after which it would begin.
@@ -116,7 +116,7 @@ pub struct ForkedCall {
 }
 
 impl Host {
-    /// What a fork at a record would and would not repeat (DUR-6). Nothing is created.
+    /// The forecast of a fork at a record: which calls it would repeat (DUR-6). Nothing is created.
     pub fn fork_forecast(&self, id: &str, at: Option<u64>) -> Result<ForkForecast, HostError> {
         let records = self.inner.whole_journal(id)?;
         let count = records.len() as u64;

@@ -37,7 +37,7 @@ pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<InputEff
     let before = session.context().length();
     session.handle(at, input)?;
     let tasks: Vec<Task> = std::iter::from_fn(|| session.poll()).collect();
-    // A further message to a one-off request removes all but the texts: then every message counts.
+    // A further message to a one-off request removes all messages but texts. Then the digest covers every message.
     let appended = session.context().length().checked_sub(before).unwrap_or(usize::MAX);
     let digest = digest_of(&tasks, session.context(), appended);
     Ok(InputEffects { tasks, digest })
@@ -48,7 +48,7 @@ pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<InputEff
 pub(crate) struct UnfinishedTasks(BTreeMap<String, Task>);
 
 impl UnfinishedTasks {
-    /// Removes what an input ends. A call in doubt is either started again or asked about, so it ends here too.
+    /// Removes the task that an input ends. A call in doubt is either started again or asked about, so it ends here too.
     pub(crate) fn apply_input(&mut self, input: &Input) {
         let ended = match input {
             Input::Answer { id, .. } => id.to_string(),
@@ -76,7 +76,7 @@ impl UnfinishedTasks {
         reply
     }
 
-    /// The calls among them.
+    /// The unfinished calls.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Start> {
         self.0.values().filter_map(|task| match task {
             Task::Call(start) => Some(&**start),
@@ -84,17 +84,17 @@ impl UnfinishedTasks {
         })
     }
 
-    /// The one of this id.
+    /// The unfinished task of this id.
     pub(super) fn get(&self, id: &str) -> Option<&Task> {
         self.0.get(id)
     }
 
-    /// All of them, with their ids.
+    /// All unfinished tasks, with their ids.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Task)> {
         self.0.iter().map(|(id, task)| (id.as_str(), task))
     }
 
-    /// All of them.
+    /// All unfinished tasks.
     pub(crate) fn into_tasks(self) -> Vec<Task> {
         self.0.into_values().collect()
     }
@@ -142,7 +142,7 @@ pub(crate) fn replay(
 /// The result of the replay of one record.
 pub(super) struct RecordReplay {
     pub tasks: Vec<Task>,
-    /// Older versions journaled inputs before they were taken: what was refused then is refused now.
+    /// Whether the session refused the input. Older versions journaled inputs before the session took them.
     pub is_refused: bool,
 }
 

@@ -100,7 +100,7 @@ fn an_edit_of_the_same_length_is_detected_in_a_file_that_is_no_longer_read() {
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&session.state());
     // A file that was changed just now is read each time.
-    while file.seen.is_none() {
+    while file.stamp.is_none() {
         assert_eq!(file.read_edits(&session), StateNews::Nothing);
         std::thread::sleep(RECENT / 10);
     }

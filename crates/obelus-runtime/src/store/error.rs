@@ -16,7 +16,7 @@ pub enum StoreError {
     Held {
         /// The store's folder.
         folder: PathBuf,
-        /// That process.
+        /// The process.
         holder: Holder,
     },
     /// The session has a writer in this process.
@@ -90,7 +90,7 @@ pub enum StoreError {
     BadInputId(usize),
     /// The engine failed: the disk is full, read-only or broken. Nothing was written.
     Disk(rusqlite::Error),
-    /// The same, for all writes of one commit.
+    /// Like [`Self::Disk`], for all writes of one commit.
     NotWritten(String),
     /// A record is larger than the engine can take; record 0 is the genesis. Nothing was written.
     TooLarge {
@@ -122,7 +122,7 @@ pub enum StoreError {
     OfAnother {
         /// The folder or the file.
         place: PathBuf,
-        /// That user.
+        /// The user.
         owner: u32,
     },
 }

@@ -32,7 +32,7 @@ struct MemorySession {
     checkpoint: Option<Snapshot>,
     /// Open questions, and the record after which they were stored.
     questions: Option<(u64, Vec<Value>)>,
-    /// What a list shows, stored with the questions.
+    /// The summary for lists, stored with the questions.
     summary: Option<SessionSummary>,
 }
 

@@ -52,7 +52,8 @@ impl InputId {
         &self.0
     }
 
-    /// What is compared of two inputs with the same id. Records of earlier versions do not say who sent a message.
+    /// An input as it is compared with another one of the same id: without the sender of a message, because records of
+    /// earlier versions do not have it.
     pub fn compared(input: &Input) -> Cow<'_, Input> {
         match input {
             Input::User { text, by: Some(_) } => Cow::Owned(Input::User { text: text.clone(), by: None }),
@@ -164,7 +165,7 @@ pub struct CheckpointData {
     pub checkpoint: Option<String>,
     /// The open questions, as `Question::to_json` makes them.
     pub questions: Vec<Value>,
-    /// What a list shows of it. Data of older versions have none.
+    /// The summary for lists. Data of older versions have none.
     pub summary: Option<SessionSummary>,
 }
 

@@ -91,7 +91,7 @@ impl SqliteStore {
         Self::open_insecure(folder)
     }
 
-    /// The same, whoever can write to it.
+    /// Like [`Self::open`], without the permission check.
     pub fn open_insecure(folder: &Path) -> Result<Self, StoreError> {
         access::create(folder)?;
         let lock = lock::take(folder)?;
@@ -109,7 +109,7 @@ impl SqliteStore {
         Self::open_read_only_insecure(folder)
     }
 
-    /// The same, whoever can write to it.
+    /// Like [`Self::open_read_only`], without the permission check.
     pub fn open_read_only_insecure(folder: &Path) -> Result<Self, StoreError> {
         if !schema::exists(folder)? {
             let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no store here");
@@ -126,7 +126,7 @@ impl SqliteStore {
         access::check(folder, StoreUse::Run)
     }
 
-    /// The same, whoever can write to it.
+    /// Like [`Self::create_folder`], without the permission check.
     pub fn create_folder_insecure(folder: &Path) -> Result<(), StoreError> {
         access::create(folder)
     }
@@ -155,7 +155,7 @@ impl SqliteStore {
         }
     }
 
-    /// The same store as a trait object.
+    /// The store as a trait object.
     pub fn shared(&self) -> Arc<dyn Store> {
         Arc::new(self.clone())
     }
@@ -218,7 +218,7 @@ impl SqliteStore {
         receiver.recv().unwrap_or_else(|_| ended()).map(drop)
     }
 
-    /// The same for records of a session; the future completes when they are durable.
+    /// Writes records of a session; the future completes when they are durable.
     fn append_after(&self, id: &str, after: Option<u64>, records: Vec<Record>) -> Result<Durable, StoreError> {
         let (writer, records) = (self.writer()?, Encoded::all(id, records)?);
         let (sender, receiver) = oneshot::channel();

@@ -171,7 +171,7 @@ async fn send_consequences(
             EventBody::Rested { reply } => came_in_the_end(reply, &narrator),
             EventBody::Paused { by } => {
                 let (id, by) = (visible(handle.id()), by_in_words(by, narrator.phrases));
-                Some(fill(narrator.phrases.kept.paused_by, &[&id, &by, &visible(named)]))
+                Some(fill(narrator.phrases.sessions.paused_by, &[&id, &by, &visible(named)]))
             }
             body => begun.line(body, &narrator),
         };
@@ -293,7 +293,7 @@ pub(crate) fn send_to_holder(
         _ => {
             let holder = answer["holder"].as_u64().unwrap_or_default().to_string();
             let taken = match input {
-                Input::Pause { .. } => fill(phrases.kept.paused_now, &[&visible(id), named]),
+                Input::Pause { .. } => fill(phrases.sessions.paused_now, &[&visible(id), named]),
                 _ => fill(phrases.answering.held, &[&holder]),
             };
             tell(&answer, &taken);

@@ -123,7 +123,7 @@ pub(crate) async fn report_reopened(handle: &SessionHandle) -> Result<(), Refuse
 
 /// The changes of a session's agent file, as text.
 fn rules_in_words(id: &str, change: &RulesChange, phrases: &Words) -> String {
-    let words = &phrases.kept;
+    let words = &phrases.sessions;
     if let Some(file) = &change.missing {
         return fill(words.rules_missing, &[id, &file.display().to_string()]);
     }

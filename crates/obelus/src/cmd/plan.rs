@@ -115,7 +115,7 @@ fn to_json(check: &Check) -> Value {
             "tool": call.tool_name(),
             "effect": call.tool.as_ref().map(|tool| tool.effect.name()),
             "outputPath": call.output_path.as_ref().map(ToString::to_string),
-            "runs": match &check.who[index] {
+            "runs": match &check.runs_for[index] {
                 RunsFor::Once => json!("once"),
                 RunsFor::Each => json!("each"),
                 RunsFor::One(name) => json!({"instance": name}),
@@ -138,7 +138,7 @@ fn print_report(loaded: &Loaded, dry: Option<&Simulation>) {
             let call = &check.calls[index];
             let head = if i == 0 { format!("wave {}", wave + 1) } else { String::new() };
             let path = call.output_path.as_ref().map(|path| format!(" → {path}")).unwrap_or_default();
-            let each = match &check.who[index] {
+            let each = match &check.runs_for[index] {
                 RunsFor::Once => String::new(),
                 RunsFor::Each => format!(" {DIM}for each instance{DIM:#}"),
                 RunsFor::One(name) => format!(" {DIM}for {}{DIM:#}", visible(name)),

@@ -59,7 +59,7 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     let mut notes = origins::unknown_tools(&call, &agent.context, &words.policy);
     notes.extend(tool.and_then(|tool| missing_origins(&call, tool, &words.policy)));
     if runs_by_model {
-        return Ok(report_latent(&call, tool, mode.name(), args.json, &words.policy));
+        return Ok(report_model_call(&call, tool, mode.name(), args.json, &words.policy));
     }
     if args.json {
         let mut document = found.to_json();
@@ -87,8 +87,8 @@ fn runs_by_model(agent: &Agent, tool: &Tool) -> bool {
 }
 
 /// Reports a call that the model carries out. Such calls do not act, and no policy applies to them.
-fn report_latent(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool, words: &PolicyWords) -> Exit {
-    let why = words.latent;
+fn report_model_call(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool, words: &PolicyWords) -> Exit {
+    let why = words.model_call;
     let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
     if as_json {
         let mut document = Gate::explain_model_call(why).to_json();

@@ -338,7 +338,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
                 output::json(&json!({"taken": true, "paused": by}));
             } else {
                 let named = with_store(session, store);
-                output::note(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), &named]));
+                output::note(&fill(phrases.sessions.noted, &[&by_in_words(&by, phrases), &named]));
             }
             return Ok(Exit::Done);
         }

@@ -4,25 +4,18 @@ use serde_json::json;
 
 use crate::support::{Folder, obelus};
 
-const AGENT: &str = "name: desk
-model: playbook:p.yaml
-mode: full
-tools:
-  change:
-    type: object
-    x-title: {en: Change a deal, ru: Изменить сделку}
-    x-effect: update
-    x-trust: trusted
-    x-target: [id]
-    x-risky: [sum]
-    x-labels: {sum: {en: amount, ru: сумма}}
+/// An agent whose tool `change` needs a person.
+const AGENT: &str = concat!(
+    include_str!("../fixtures/desk.yaml"),
+    "    x-labels: {sum: {en: amount, ru: сумма}}
     x-entity: {name: deal, id: id}
     properties: {id: {type: integer}, sum: {type: integer}}
   drop: {type: object, x-effect: delete, x-trust: trusted, properties: {id: {type: integer}}}
 activities:
   change: {jq: '{title: \"Windows\"}'}
   drop: {jq: 'true'}
-";
+"
+);
 
 const PLAYBOOK: &str = "- user: '^set (?<id>\\d+)'
   answer:

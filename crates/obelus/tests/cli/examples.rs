@@ -196,8 +196,8 @@ fn the_playbook_of_reminders_writes_to_everybody() {
 }
 
 #[test]
-fn sheltered_writes_to_olga_and_ignores_orders_in_letters() {
-    let ran = obelus(&["run", "examples/sheltered", "--say", "Tell Olga what came today", "--json"]).exits(0);
+fn a_planner_before_reading_writes_to_olga_and_ignores_orders_in_letters() {
+    let ran = obelus(&["run", "examples/plan-before-reading", "--say", "Tell Olga what came today", "--json"]).exits(0);
     let document = ran.json();
     assert_eq!(find(&document["context"], "†state.sent"), json!({"sent": "olga@example.test"}));
     assert!(!document["context"].to_string().contains("forwarded"), "{document}");
@@ -220,8 +220,8 @@ fn every_example_has_a_test() {
             "exec",
             "mcp-notes",
             "operator-shop",
+            "plan-before-reading",
             "playbooks",
-            "sheltered",
             "steps"
         ]
     );
@@ -259,15 +259,16 @@ activities:
 #[test]
 fn a_planner_without_read_data_follows_only_the_user() {
     let say = ["--say", "Tell Olga what came today"];
-    let document = obelus(&[&["run", "examples/sheltered", "--json"], &say[..]].concat()).exits(0).json();
+    let document = obelus(&[&["run", "examples/plan-before-reading", "--json"], &say[..]].concat()).exits(0).json();
     assert_eq!(document["ends"], "output");
     let state = find(&document["context"], "†state");
     assert_eq!((&state["sent"]["sent"], &state["forwarded"]), (&json!("olga@example.test"), &Value::Null));
     assert!(document["solution"]["output"].as_str().is_some_and(|words| words.contains("the windows are ready")));
 
     // The same model with `while_reading` obeys the letter, until a person is asked.
-    let folder = Folder::new("example-unsheltered");
-    let file = |name: &str| fs::read_to_string(root().join("examples/sheltered").join(name)).expect("the example");
+    let folder = Folder::new("example-while-reading");
+    let file =
+        |name: &str| fs::read_to_string(root().join("examples/plan-before-reading").join(name)).expect("the example");
     folder.file("playbook.yaml", file("playbook.yaml"));
     let reads = file("agent.yaml").replace("planning: before_reading", "planning: while_reading");
     let agent = folder.file("agent.yaml", reads);

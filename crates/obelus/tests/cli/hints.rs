@@ -120,7 +120,7 @@ fn a_check_notes_paths_templates_and_scripts_that_lead_nowhere() {
     );
     let right = folder.file("desk/agent.yaml", agent.replace("ordr", "order").replace("cty", "city"));
     assert_eq!(obelus(&["agents", "check", &right, "--json"]).exits(0).json()["notes"], serde_json::json!([]));
-    for example in ["crm", "notes", "operator", "examples/steps", "examples/sheltered"] {
+    for example in ["crm", "notes", "operator", "examples/steps", "examples/plan-before-reading"] {
         let notes = obelus(&["agents", "check", example, "--json"]).exits(0).json()["notes"].to_string();
         for words in ["the schema of", "has no group", "the tool has no", "no script"] {
             assert!(!notes.contains(words), "{example}: {notes}");

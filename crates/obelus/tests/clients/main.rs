@@ -4,6 +4,8 @@
 //! The clients are installed once from their registries into the target folder; their versions are pinned beside the
 //! scripts. Without access to the registries these tests fail with a message.
 
+#[path = "../../../obelus-sandbox/tests/sdk/libraries.rs"]
+mod libraries;
 mod schema;
 
 use std::fs;
@@ -13,55 +15,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
+use libraries::run;
+
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
-/// A folder with the pinned versions, installed again if the pins change or the last attempt failed.
-fn installed(name: &str, pins: &str, install: impl FnOnce(&Path)) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name);
-    let mark = folder.join("installed-pins");
-    let pins = fs::read_to_string(scripts().join(pins)).expect("the pins");
-    if fs::read_to_string(&mark).ok().as_deref() != Some(pins.as_str()) {
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder for the clients");
-        install(&folder);
-        fs::write(&mark, pins).expect("a mark that it is done");
-    }
-    folder
-}
-
-/// Runs a program to its end; a failure shows the output.
-fn run(what: &str, command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{what}: {command:?} does not start: {error}"));
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{what}: {}\n{command:?}\nstdout:\n{stdout}\nstderr:\n{stderr}", output.status);
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name)
 }
 
 /// A Python environment with the packages of a requirements file.
 fn environment(name: &str, pins: &str) -> PathBuf {
-    let folder = installed(name, pins, |folder| {
-        run("a virtual environment needs python3 with venv", Command::new("python3").args(["-m", "venv"]).arg(folder));
-        let mut pip = Command::new(folder.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
-        run("the clients cannot be installed from PyPI; is it reachable?", pip.arg(scripts().join(pins)));
-    });
-    folder.join("bin/python")
+    libraries::python(&folder(name), &scripts().join(pins))
 }
 
 /// The environment of the clients, made once for all tests.
 static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| environment("python", "requirements.txt"));
 
 fn node_modules() -> PathBuf {
-    installed("node", "package-lock.json", |folder| {
-        for file in ["package.json", "package-lock.json"] {
-            fs::copy(scripts().join(file), folder.join(file)).expect("the pins");
-        }
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(folder);
-        run("the client cannot be installed from the npm registry; is it reachable?", &mut npm);
-    })
+    libraries::node_modules(&folder("node"), &scripts());
+    folder("node")
 }
 
 /// A server with a new store, killed on drop.

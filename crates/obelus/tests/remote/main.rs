@@ -10,21 +10,14 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-const AGENT: &str = "name: desk
-model: playbook:p.yaml
-mode: full
-tools:
-  change:
-    type: object
-    x-title: {en: Change a deal, ru: Изменить сделку}
-    x-effect: update
-    x-trust: trusted
-    x-target: [id]
-    x-risky: [sum]
-    properties: {id: {type: integer}, sum: {type: integer}}
+/// An agent whose tool `change` needs a person.
+const AGENT: &str = concat!(
+    include_str!("../fixtures/desk.yaml"),
+    "    properties: {id: {type: integer}, sum: {type: integer}}
 activities:
   change: {jq: '{title: \"Windows\"}'}
-";
+"
+);
 
 const PLAYBOOK: &str = "- user: '^set (?<id>\\d+)'
   answer:

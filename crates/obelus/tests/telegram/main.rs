@@ -12,21 +12,14 @@ use std::process::{Child, Command, Stdio};
 use fake::{ANNA, FakeApi, TOKEN};
 use serde_json::{Value, json};
 
-const AGENT: &str = "name: desk
-model: playbook:p.yaml
-mode: full
-tools:
-  change:
-    type: object
-    x-title: {en: Change a deal, ru: Изменить сделку}
-    x-effect: update
-    x-trust: trusted
-    x-target: [id]
-    x-risky: [sum]
-    properties: {id: {type: integer}, sum: {type: integer}, note: {type: string}}
+/// An agent whose tool `change` needs a person.
+const AGENT: &str = concat!(
+    include_str!("../fixtures/desk.yaml"),
+    "    properties: {id: {type: integer}, sum: {type: integer}, note: {type: string}}
 activities:
   change: {jq: '{title: \"Windows\"}'}
-";
+"
+);
 
 const PLAYBOOK: &str = "- user: '^set (?<id>\\d+)'
   answer:

@@ -157,7 +157,7 @@ pub(super) async fn resume(State(app): State<App>, access: Access, InPath(id): I
     access.needs(TokenRole::Operator)?;
     let is_import =
         |session: &Session| session.paused().is_some_and(|by| matches!(SentBy::of(by), SentBy::ImportOf(_)));
-    // Whoever lets an import go on starts the programs that its file names.
+    // Resuming an import starts the programs that its file names.
     if access.needs(TokenRole::Admin).is_err() && app.service().read(&id, is_import).await? {
         return Err(ChannelError::Imported(id).into());
     }

@@ -51,7 +51,8 @@ impl Environment {
     }
 
     pub(super) fn apply(&self, command: &mut Command) {
-        // Only a program that runs knows them. The file of a session that nobody lets run masks nothing.
+        // The secrets are masked only when a program starts with them: the file of a session that must not run could
+        // name ordinary words.
         for (_, value) in self.set.iter().filter(|(name, _)| looks_secret(name)) {
             drop(Secret::new(value.as_str()));
         }
@@ -59,8 +60,8 @@ impl Environment {
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 
-    /// Registers the secrets of this process that the program gets, so that they are masked in its output. Those that are
-    /// too short for that are noted.
+    /// Registers the secrets of this process that the program gets, so that they are masked in its output. Secrets that
+    /// are too short for that are noted.
     pub(super) fn declare_secrets(&self) {
         for name in self.passed.iter().filter(|name| looks_secret(name)) {
             Secret::from_env(name).iter().for_each(|secret| secret.declare(name));

@@ -31,7 +31,7 @@ const LAST_EVENT: &str = "last-event-id";
 /// The number of bytes read of an invalid answer.
 const MOST_WORDS: usize = 64 * 1024;
 
-/// A token may be refused first, and its scopes next.
+/// How often another token is obtained for a request: the first may be refused, and the second for its scopes.
 const MOST_RENEWALS: usize = 2;
 
 type TransportError = StreamableHttpError<reqwest::Error>;

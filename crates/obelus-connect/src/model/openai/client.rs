@@ -104,7 +104,7 @@ impl OpenAiShared {
             if let Some(used) = collected.used(self.options.price) {
                 parts.tell(Part::Used(used));
             }
-            let has_told = collected.has_told;
+            let has_published = collected.has_published;
             let failure = match sent.and_then(|()| collected.into_answer()) {
                 Ok(answer) => {
                     self.budget.earn();
@@ -117,7 +117,7 @@ impl OpenAiShared {
                 continue;
             }
             // Output that was already shown cannot be replaced by another answer.
-            if !failure.may_pass || has_told || attempt >= self.options.retries || !self.budget.take() {
+            if !failure.may_pass || has_published || attempt >= self.options.retries || !self.budget.take() {
                 return Err(failure);
             }
             let pause = pause(&failure, attempt);

@@ -19,7 +19,7 @@ pub(super) struct Collected {
     refusal: String,
     reader: Option<Reader>,
     /// Whether a part of the answer was already passed on, so that it cannot be replaced.
-    pub(super) has_told: bool,
+    pub(super) has_published: bool,
     usage: Option<Usage>,
     finish: Option<String>,
     /// The server has marked the end.
@@ -33,7 +33,7 @@ impl Collected {
             text: String::new(),
             refusal: String::new(),
             reader: has_listener.then(|| Reader::new(dialect)),
-            has_told: false,
+            has_published: false,
             usage: None,
             finish: None,
             is_done: false,
@@ -82,7 +82,7 @@ impl Collected {
         }
         if let Some(reader) = &mut self.reader {
             reader.push(&text, |piece| {
-                self.has_told = true;
+                self.has_published = true;
                 parts.tell(Part::Piece(piece));
             });
         }

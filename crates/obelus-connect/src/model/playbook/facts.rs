@@ -177,9 +177,9 @@ fn field_of(prompt: &Prompt, user: Option<&str>, name: &str) -> Option<Value> {
         "mode" => json!(prompt.mode),
         "out_of_format" => json!(prompt.out_of_format),
         "time" => json!(calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref())),
-        "seen" => json!(prompt.observation.as_ref().map(|seen| {
-            json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
-                "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
+        "seen" => json!(prompt.observation.as_ref().map(|latest| {
+            json!({"tool": latest.tool, "digest": latest.digest, "text": latest.text,
+                "image": latest.image.as_ref().map(|path| path.to_string_lossy())})
         })),
         "pictures" => json!(prompt.pictures),
         // `found` comes from the playbook itself.
@@ -207,7 +207,7 @@ fn entry(report: &CallReport) -> Value {
 }
 
 /// The call that the model must carry out, if the request is for one.
-pub(super) fn latent_call(prompt: &Prompt) -> Option<&Value> {
+pub(super) fn model_call(prompt: &Prompt) -> Option<&Value> {
     match &prompt.purpose {
         Purpose::Solve => None,
         Purpose::ModelCall { call, .. } => Some(call),
@@ -242,6 +242,6 @@ fn ended(entries: &[TranscriptEntry]) -> impl Iterator<Item = &CallEntry> {
         TranscriptEvent::Call(call) => Some(&**call),
         _ => None,
     });
-    // Calls that wait for a person are told too.
+    // The transcript also has calls that wait for a person.
     calls.filter(|call| call.status != CallStatus::Waiting)
 }

@@ -10,9 +10,9 @@ use super::template::Templates;
 
 /// The facts that a playbook reads.
 pub(super) enum Reads {
-    /// These.
+    /// Only these facts.
     Named(BTreeSet<String>),
-    /// Possibly all.
+    /// Possibly all facts.
     All,
 }
 

@@ -61,7 +61,7 @@ pub(super) enum ValuePosition {
     InParams,
 }
 
-/// What the engine says of a value that does not exist.
+/// The engine's message about a value that does not exist.
 const UNDEFINED: &str = "undefined value";
 
 /// The variable with an expression's result.

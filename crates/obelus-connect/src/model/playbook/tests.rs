@@ -10,7 +10,7 @@ use obelus_kernel::session::{Answer, CallStatus, Observation, Picture, Prompt, S
 use serde_json::{Value, json};
 
 use super::{Playbook, form};
-use crate::model::testing::{asked, bare, report, thinking};
+use crate::model::testing::{asked, bare, model_call, report};
 
 fn parse(text: &str) -> Result<Playbook, String> {
     Playbook::parse(Path::new("p.yaml"), text).map_err(|error| error.to_string())
@@ -214,8 +214,8 @@ fn a_model_call_is_answered_by_a_rule_for_its_call() {
 - {user: '', output: never}
 - {when: '.purpose == \"think\"', output: '{{ call.n * 2 }} {{ scope[0].data.title }}'}
 ";
-    assert_eq!(solution(text, &thinking(json!({"_tool": "double", "n": 4}))).output, json!("8 T"));
-    let unknown = failure("[{user: a, output: 1}]", &thinking(json!({"_tool": "double"})));
+    assert_eq!(solution(text, &model_call(json!({"_tool": "double", "n": 4}))).output, json!("8 T"));
+    let unknown = failure("[{user: a, output: 1}]", &model_call(json!({"_tool": "double"})));
     assert!(unknown.ends_with("a call of `double` to be carried out"), "{unknown}");
 }
 

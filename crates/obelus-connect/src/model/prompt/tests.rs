@@ -149,13 +149,13 @@ fn a_model_call() {
 
 #[test]
 fn a_request_with_an_observation() {
-    let seen = Observation::new(
+    let observation = Observation::new(
         "observe",
         "- heading \"Sale\"\n\n# Mode\nfull\u{2028}# System",
         Some("/shots/0001.png".into()),
     );
     let prompt = Prompt {
-        observation: Some(Arc::new(seen)),
+        observation: Some(Arc::new(observation)),
         state: vec![json!({"kind": "state", "value": {"a": 1}})],
         ..asked("Купи")
     };
@@ -169,8 +169,8 @@ fn a_request_with_an_observation() {
     assert!(plain.iter().all(|message| message.images.is_empty()) && !plain[2].content.contains("picture"));
     assert_eq!((&plain[0], &plain[1]), (&messages[0], &messages[1]), "what is stable stays so");
     // A call that was given the observation sees it too.
-    let thinking = Prompt { observation: prompt.observation.clone(), ..thought() };
-    assert_eq!(render(&thinking, &with).unwrap()[1], messages[2]);
+    let call = Prompt { observation: prompt.observation.clone(), ..thought() };
+    assert_eq!(render(&call, &with).unwrap()[1], messages[2]);
 }
 
 #[test]

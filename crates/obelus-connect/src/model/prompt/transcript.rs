@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::outcome::{Proposed, error_words, head, names_in_short, params};
 use super::values::{self, json};
-use super::{ChatMessage, ChatRole, RESULTS, RenderError, SEEN, TIME, line, message, message_of};
+use super::{ChatMessage, ChatRole, OBSERVATION, RESULTS, RenderError, TIME, line, message, message_of};
 use crate::model::calendar::calendar;
 use crate::model::jinja;
 
@@ -114,18 +114,18 @@ impl<'a> TranscriptMessages<'a> {
         self.has_latest |= latest.is_some() && text.is_some();
         let Some(text) = text else {
             let what = about.get("address").unwrap_or(about);
-            self.say(ChatRole::User, format!("(Observed, and not shown any more: {})", line(SEEN, what)?));
+            self.say(ChatRole::User, format!("(Observed, and not shown any more: {})", line(OBSERVATION, what)?));
             return Ok(());
         };
         let lines: minijinja::value::Value = jinja::lines(text).map(minijinja::value::Value::from).collect();
         // Steps of a graph get the reading instructions once, in the common part.
         let data = minijinja::value::Value::from_pairs([
             ("text", lines),
-            ("tool", line(SEEN, tool)?.into()),
+            ("tool", line(OBSERVATION, tool)?.into()),
             ("has_picture", false.into()),
-            ("is_told", self.prompt.is_step.into()),
+            ("is_explained", self.prompt.is_step.into()),
         ]);
-        self.messages.push(message_of(ChatRole::User, SEEN, data)?);
+        self.messages.push(message_of(ChatRole::User, OBSERVATION, data)?);
         Ok(())
     }
 
@@ -186,8 +186,8 @@ impl<'a> TranscriptMessages<'a> {
         let shown = entry.result.as_ref().map(|result| values::result(result, limit));
         let part = shown.as_ref().and_then(|shown| shown.part.as_deref());
         // A value that is shown whole needs no path.
-        let is_told = shown.as_ref().is_some_and(|shown| shown.beside.is_some());
-        for (index, path) in entry.at.iter().enumerate().filter(|_| !is_told || entry.at.len() > 1) {
+        let is_whole = shown.as_ref().is_some_and(|shown| shown.beside.is_some());
+        for (index, path) in entry.at.iter().enumerate().filter(|_| !is_whole || entry.at.len() > 1) {
             let path = part.map_or_else(|| path.clone(), |part| values::member(path, part));
             let _ = write!(line, "{} {path}", if index == 0 { "" } else { "," });
         }

@@ -6,7 +6,7 @@ use obelus_kernel::session::{Answer, Prompt, Solution};
 use serde_json::{Value, json};
 
 use super::{Exchange, Replay, RequestKey, digest};
-use crate::model::testing::{asked, bare, thinking};
+use crate::model::testing::{asked, bare, model_call};
 
 fn recorded(prompt: &Prompt, words: &str) -> String {
     let solution = Solution { say: Some(words.to_owned()), ..Solution::default() };
@@ -38,7 +38,7 @@ fn a_recorded_line_identifies_the_request_without_its_prompt() {
         "answer": {"solution": {"solution": {"say": "a", "calls": [], "output": null}, "tokens": 7}},
     });
     assert_eq!(line, expected);
-    let line: Value = serde_json::from_str(&recorded(&thinking(json!({"_tool": "t"})), "a")).unwrap();
+    let line: Value = serde_json::from_str(&recorded(&model_call(json!({"_tool": "t"})), "a")).unwrap();
     assert_eq!((&line["purpose"], &line["tool"], &line["user"]), (&json!("think"), &json!("t"), &json!(null)));
 }
 
@@ -67,13 +67,13 @@ fn repeated_requests_get_their_recorded_answers_in_order_and_each_once() {
 fn a_changed_request_gets_the_next_answer_to_the_same_message() {
     let replay = replay(&[
         recorded(&asked("a"), "1"),
-        recorded(&thinking(json!({"_tool": "t", "n": 1})), "2"),
+        recorded(&model_call(json!({"_tool": "t", "n": 1})), "2"),
         recorded(&asked("b"), "3"),
     ]);
     let changed = |prompt: Prompt| Prompt { mode: "shadow", ..prompt };
     assert_eq!(said(&replay, &changed(asked("b"))), "3");
-    assert!(said(&replay, &thinking(json!({"_tool": "u"}))).contains("a call of `u` (think"));
-    assert_eq!(said(&replay, &thinking(json!({"_tool": "t", "n": 2}))), "2");
+    assert!(said(&replay, &model_call(json!({"_tool": "u"}))).contains("a call of `u` (think"));
+    assert_eq!(said(&replay, &model_call(json!({"_tool": "t", "n": 2}))), "2");
     assert!(said(&replay, &changed(bare())).contains("a request without words"));
     assert_eq!(said(&replay, &changed(asked("a"))), "1");
 }

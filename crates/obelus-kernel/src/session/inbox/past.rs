@@ -41,7 +41,7 @@ impl Inbox {
         self.past_mut().happened.insert(effect, why);
     }
 
-    /// Records that a call of this effect was denied. That it happened, or may have, weighs more.
+    /// Records that a call of this effect was denied. A stored reason that it happened, or may have, is not replaced.
     pub(in crate::session) fn note_unwanted(&mut self, effect: String) {
         self.past_mut().happened.entry(effect).or_insert(Reason::DeniedBefore);
     }

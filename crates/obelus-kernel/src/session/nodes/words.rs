@@ -23,20 +23,20 @@ pub(super) fn text_at(reference: &str, context: &Context) -> Result<String, Stri
 pub(super) fn start(start: &StartAt, input: impl FnOnce() -> Read) -> Result<String, String> {
     match start {
         StartAt::Node(name) => Ok(name.clone()),
-        StartAt::Ways(ways) => way(ways, input),
+        StartAt::Ways(ways) => next_node(ways, input),
     }
 }
 
-/// The target of the first edge whose predicate holds. The input is computed only if there is a predicate.
-pub(super) fn way(ways: &[Next], input: impl FnOnce() -> Read) -> Result<String, String> {
+/// The next node: the target of the first edge whose predicate holds. The input is computed only if there is a predicate.
+pub(super) fn next_node(ways: &[Next], input: impl FnOnce() -> Read) -> Result<String, String> {
     let input = std::cell::LazyCell::new(input);
-    for way in ways {
-        let holds = match &way.when {
+    for edge in ways {
+        let holds = match &edge.when {
             None => true,
             Some(filter) => !matches!(filter.one(&input)?, Value::Null | Value::Bool(false)),
         };
         if holds {
-            return Ok(way.to.clone());
+            return Ok(edge.to.clone());
         }
     }
     Err("no way leads out".to_owned())

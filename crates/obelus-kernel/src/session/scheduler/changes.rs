@@ -65,7 +65,7 @@ impl Scheduler {
     pub(in crate::session) fn note_added(&mut self, at: JobRef, value: &Value) {
         let Some(step) = self.steps.get_mut(at.step) else { return };
         let (call, method) = (step.call(at.index()), step.call(at.index()).output_method);
-        // The list of all results is older than this plan, and a reference to it means that.
+        // A reference to `†results` reads the whole list.
         let is_read = !call.keeps_by_default && !step.graph.fed_by(at.index()).is_empty();
         if method != Method::Set && is_read {
             step.jobs[at.index()].added = Some(Box::new((method, value.clone())));

@@ -10,9 +10,9 @@ use crate::context::Context;
 impl ActiveStep {
     /// Creates a job for each instance of every template call that has not begun. Returns whether there was one.
     fn expand(&mut self, context: &Context) -> bool {
-        let who = plan::runs_for(&self.calls, context);
+        let runs_for = plan::runs_for(&self.calls, context);
         let instances = plan::instances_of(&self.calls, context);
-        let is_new = |index: usize| self.who[index] == RunsFor::Once && who[index] == RunsFor::Each;
+        let is_new = |index: usize| self.runs_for[index] == RunsFor::Once && runs_for[index] == RunsFor::Each;
         let expands = |job: &Job| is_new(job.call) && job.status == Status::Blocked;
         if instances.is_empty() || !self.jobs.iter().any(&expands) {
             return false;
@@ -39,7 +39,7 @@ impl ActiveStep {
         jobs.append(&mut later);
         self.jobs = jobs;
         for call in expanded {
-            self.who[call] = RunsFor::Each;
+            self.runs_for[call] = RunsFor::Each;
         }
         self.relink();
         true

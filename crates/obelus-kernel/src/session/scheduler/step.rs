@@ -75,7 +75,7 @@ pub(crate) enum Trigger {
 #[derive(Default)]
 pub(crate) struct ActiveStep {
     pub(crate) calls: Vec<Arc<Call>>,
-    pub(crate) who: Vec<RunsFor>,
+    pub(crate) runs_for: Vec<RunsFor>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) graph: Graph,
     pub(crate) sequential: bool,
@@ -180,15 +180,15 @@ impl ActiveStep {
             faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
             calls.push(Arc::new(call));
         }
-        let who = plan::runs_for(&calls, context);
+        let runs_for = plan::runs_for(&calls, context);
         let instances = plan::instances_of(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
-        for (index, who) in who.iter().enumerate() {
-            if *who == RunsFor::Each && instances.is_empty() {
+        for (index, runs_for) in runs_for.iter().enumerate() {
+            if *runs_for == RunsFor::Each && instances.is_empty() {
                 let text = "the call is for every instance, and there is none";
                 faults.push(Fault::new(Rule::Call3, text).in_call(index));
             }
-            Job::add_all(&mut jobs, index, who, &instances);
+            Job::add_all(&mut jobs, index, runs_for, &instances);
         }
         let (graph, fault) = linked(&calls, &jobs, sequential);
         faults.extend(fault);
@@ -199,7 +199,7 @@ impl ActiveStep {
             faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name())));
         }
         let open = jobs.len();
-        let mut step = Self { calls, who, jobs, graph, sequential, open, literal, ..Self::default() };
+        let mut step = Self { calls, runs_for, jobs, graph, sequential, open, literal, ..Self::default() };
         (step.is_by_person, step.before_reading) = match trigger {
             Trigger::Approved { by_person, before_reading } => (by_person, before_reading),
             Trigger::Eager { .. } | Trigger::Graph => (false, step.literal.is_trusted()),
@@ -223,7 +223,7 @@ impl ActiveStep {
 
     /// Whether the call of a job runs for every instance.
     pub(crate) fn is_for_each(&self, job: usize) -> bool {
-        self.who[self.jobs[job].call] == RunsFor::Each
+        self.runs_for[self.jobs[job].call] == RunsFor::Each
     }
 
     /// Whether the previous call of a sequential step still holds this one back.
@@ -389,7 +389,7 @@ impl ActiveStep {
 pub(super) fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
     let node = |job: &Job| plan::PlanNode {
         call: &calls[job.call],
-        who: job.instance.clone().map_or(RunsFor::Once, RunsFor::One),
+        runs_for: job.instance.clone().map_or(RunsFor::Once, RunsFor::One),
     };
     let nodes: Vec<_> = jobs.iter().map(node).collect();
     // In a sequence a later write cannot be waited for: the earlier value is read.
@@ -427,8 +427,8 @@ impl Job {
     }
 
     /// Adds the jobs of a call: one, or one for each instance.
-    fn add_all(jobs: &mut Vec<Self>, call: usize, who: &RunsFor, instances: &[&String]) {
-        match who {
+    fn add_all(jobs: &mut Vec<Self>, call: usize, runs_for: &RunsFor, instances: &[&String]) {
+        match runs_for {
             RunsFor::One(name) => jobs.push(Self::new(call, Some(name.clone()))),
             RunsFor::Each if !instances.is_empty() => {
                 jobs.extend(instances.iter().map(|name| Self::new(call, Some((*name).clone()))));

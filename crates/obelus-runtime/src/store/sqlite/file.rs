@@ -79,7 +79,7 @@ impl OpenFile {
             let before = self.connection.total_changes();
             match write(self) {
                 Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
-                // Its changes cannot be separated from the others'.
+                // The changes of the failed write cannot be separated from those of the others.
                 Err(error) if self.connection.total_changes() != before => return Err(error),
                 outcome => outcomes.push(outcome),
             }

@@ -216,7 +216,7 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), StoreError> {
     }
     let upto = connection.query_row("SELECT coalesce(max(place), 0) FROM record", [], |row| row.get(0))?;
     let removals: i64 = connection.query_row("SELECT removals FROM registered", [], |row| row.get(0))?;
-    // Readers of the old one must read it again.
+    // Readers that know the old register must read it again.
     RegisterExtent { upto, removals: removals.wrapping_add(1) }.write(connection)
 }
 

@@ -63,7 +63,7 @@ const STEPS: [&str; FORM as usize] = [
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, questions TEXT NOT NULL, sum INTEGER NOT NULL);",
     // Ids of questions are not reused after a session is removed.
     "CREATE TABLE removed (id TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID;",
-    // The same tables. Earlier versions would switch safeguards off in sessions that this form holds.
+    // No table changes. The new form keeps earlier versions out, which would switch safeguards off in these sessions.
     "",
 ];
 
@@ -96,7 +96,7 @@ pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
         migrate(&mut connection, found)?;
     }
     match connection.execute_batch(GUARD).and_then(|()| checkpoint_log(&connection)) {
-        // Then nothing can be appended, but everything can be read.
+        // A full or read-only disk: nothing can be appended, but everything can be read.
         Err(error) if is_not_written(&error) => Ok(connection),
         carried => carried.map(|()| connection).map_err(StoreError::Disk),
     }
@@ -108,7 +108,7 @@ fn migrate(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
         transaction.execute_batch(step)?;
     }
-    // Later forms have sums: new ones would hide damage.
+    // Later forms have checksums already. Computing them again would hide damage.
     if found < 4 {
         sessions::add_sums(&transaction)?;
         index::rebuild(&transaction)?;
@@ -129,13 +129,13 @@ pub(super) fn open_read_only(folder: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let (connection, found) = match form_of(&connection, folder) {
         Err(StoreError::Disk(error)) if has_no_room_beside(&error) => {
-            // It would lock out the next connection.
+            // This connection would lock out the next one.
             drop(connection);
             let connection = look_alone(folder)?;
             let found = form_of(&connection, folder)?;
             (connection, found)
         }
-        // A process was killed while it created the file; a reader cannot roll that back.
+        // A process was killed while it created the file. A reader cannot roll back that transaction.
         Err(StoreError::Disk(error)) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => (connection, 0),
         found => (connection, found?),
     };

@@ -119,7 +119,7 @@ impl Screen {
     }
 
     /// Updates the steps.
-    fn moved(&mut self, steps: &[StepView]) {
+    fn update_steps(&mut self, steps: &[StepView]) {
         if let Some(words) = self.confirmed.take() {
             self.note(&words);
         }
@@ -182,7 +182,7 @@ impl Screen {
                 self.mode = *mode;
                 // The model is no longer asked once its answer has led to calls or to rest.
                 self.thinking &= is_asking;
-                self.moved(steps);
+                self.update_steps(steps);
             }
             EventBody::Happened { event } => {
                 let words = event_words(event, self.phrases.language);

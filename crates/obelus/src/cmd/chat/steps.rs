@@ -87,18 +87,18 @@ impl TurnSteps {
                 }
                 continue;
             }
-            let moved = known.is_none_or(|known| known.is_old && known.status != report.status);
-            if moved {
+            let has_progressed = known.is_none_or(|known| known.is_old && known.status != report.status);
+            if has_progressed {
                 self.next += 1;
             }
             let shown = StepState {
-                number: if moved { self.next } else { known.map_or(0, |known| known.number) },
+                number: if has_progressed { self.next } else { known.map_or(0, |known| known.number) },
                 tool: report.call.tool_name().to_owned(),
                 line,
                 instance: report.call.instance().map(str::to_owned),
                 status: report.status,
                 written: known.and_then(|known| known.written),
-                is_old: known.is_some_and(|known| known.is_old) && !moved,
+                is_old: known.is_some_and(|known| known.is_old) && !has_progressed,
             };
             self.shown.insert(report.place, shown);
         }

@@ -227,7 +227,7 @@ impl Talk {
         let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
         if let (Some(by), Some(session), true) = (paused, &self.session, self.surface != Surface::Stderr) {
             let named = with_store(session, &self.store);
-            let words = fill(self.phrases.kept.paused_by, &[session, &by_in_words(&by, self.phrases), &named]);
+            let words = fill(self.phrases.sessions.paused_by, &[session, &by_in_words(&by, self.phrases), &named]);
             self.screen.lock().note(&words);
         }
         Ok(())
@@ -436,7 +436,7 @@ impl Talk {
         match send_inputs(&self.handle, work).await {
             Ok(()) => {
                 let named = with_store(session, &self.store);
-                self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), &named]));
+                self.screen.lock().note(&fill(self.phrases.sessions.noted, &[&by_in_words(by, self.phrases), &named]));
                 Ok(ChatWorkResult::Rested)
             }
             Err(refused) => Ok(ChatWorkResult::Refused(refused_in_words(&refused, None, self.phrases.language))),

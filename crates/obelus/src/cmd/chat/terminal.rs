@@ -39,7 +39,7 @@ pub(crate) struct Terminal {
     /// When Ctrl-C was pressed, unless another key followed.
     broke_off: Option<Instant>,
     /// A signal asked the process to end.
-    is_told_to_end: bool,
+    must_end: bool,
     /// An input from elsewhere, or a rest, to be processed next.
     news: Option<News>,
     /// While it exists, typed keys are not echoed.
@@ -66,7 +66,7 @@ impl Terminal {
             put_off: BTreeSet::new(),
             shown: BTreeMap::new(),
             broke_off: None,
-            is_told_to_end: false,
+            must_end: false,
             news: None,
             _quiet: QuietInput::begin(),
         }
@@ -100,7 +100,7 @@ impl Terminal {
                     self.broke_off = None;
                     self.hear(line).await?
                 }
-                Typed::Interrupted if self.is_told_to_end => Some(Exit::Interrupted),
+                Typed::Interrupted if self.must_end => Some(Exit::Interrupted),
                 Typed::Interrupted => self.take_in().await?,
                 Typed::BreakOff if self.breaks_off_again() => Some(Exit::Interrupted),
                 Typed::BreakOff => None,
@@ -250,7 +250,7 @@ impl Terminal {
     }
 
     fn overtaken(&self) -> AskResult {
-        if self.is_told_to_end { AskResult::Ended } else { AskResult::Overtaken }
+        if self.must_end { AskResult::Ended } else { AskResult::Overtaken }
     }
 
     /// Handles what came while the person was typing: an input from elsewhere, or an expiry.
@@ -418,8 +418,8 @@ impl Terminal {
             () = &mut lapse => {}
             () = closed() => return Err(TerminalClosed.into()),
             news = listener.news() => self.news = Some(news),
-            _ = interrupted.recv() => self.is_told_to_end = true,
-            _ = terminated.recv() => self.is_told_to_end = true,
+            _ = interrupted.recv() => self.must_end = true,
+            _ = terminated.recv() => self.must_end = true,
         }
         interrupt.store(true, Ordering::Relaxed);
         Ok(reading.await?)

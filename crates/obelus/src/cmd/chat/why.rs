@@ -57,7 +57,7 @@ impl ProvenanceLines<'_> {
         why.because.iter().for_each(|one| self.write(one, depth + 1));
         if why.left_out > 0 {
             let more = if why.because.is_empty() {
-                words.told_already.to_owned()
+                words.shown_above.to_owned()
             } else {
                 fill(words.earlier, &[&why.left_out.to_string()])
             };

@@ -144,7 +144,7 @@ async fn print_end(client: &Client, turn: &Value, as_json: bool) -> Result<Exit>
 pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
     client.post(&format!("/api/v1/sessions/{}/pause", encoded(id)), &json!({})).await?;
     let named = format!("{id} --server {}", client.address());
-    output::note(&fill(words_of(None).kept.paused_now, &[&visible(id), &visible(&named)]));
+    output::note(&fill(words_of(None).sessions.paused_now, &[&visible(id), &visible(&named)]));
     Ok(Exit::Done)
 }
 

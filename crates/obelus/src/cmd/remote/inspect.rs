@@ -100,7 +100,7 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
     let phrases = words_of(None);
     let width = rows.iter().map(|row| visible(text(row, "id")).chars().count()).max().unwrap_or_default().min(64);
     for row in &rows {
-        let records = phrases.count(phrases.kept.records, row["records"].as_u64().unwrap_or_default());
+        let records = phrases.count(phrases.sessions.records, row["records"].as_u64().unwrap_or_default());
         let when = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
         let (when, [id, agent]) = (visible(when), ["id", "agent"].map(|name| visible(text(row, name))));
         let status = status_of(row)
@@ -108,7 +108,7 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
         output::answer(&format!("{BOLD}{id:<width$}{BOLD:#} {status:<18} {agent:<16} {when}  {DIM}{records}{DIM:#}"));
     }
     if rows.is_empty() {
-        output::note(phrases.kept.none);
+        output::note(phrases.sessions.none);
     }
     Ok(Exit::Done)
 }

@@ -213,9 +213,9 @@ pub(crate) async fn report_paused(handle: &SessionHandle, is_taken: bool, shown:
     let by_whom = by_in_words(&by, phrases);
     let named = with_store(handle.id(), &shown.store);
     let note = if is_taken {
-        fill(phrases.kept.noted, &[&by_whom, &named])
+        fill(phrases.sessions.noted, &[&by_whom, &named])
     } else {
-        fill(phrases.kept.paused_by, &[&id, &by_whom, &named])
+        fill(phrases.sessions.paused_by, &[&id, &by_whom, &named])
     };
     output::note(&note);
     if shown.as_json {

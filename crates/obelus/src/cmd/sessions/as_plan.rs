@@ -29,7 +29,7 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
     let host = viewer(store);
     let spec = host.spec(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
     let session = inspect::read(store, id, None)?;
-    let words = &words_of_session(&session).kept;
+    let words = &words_of_session(&session).sessions;
     let context = session.context();
     let mut done = done_calls(context, &host.history(id)?, |record| Ok(host.view(id, Some(record))?))?;
     if done.is_empty() {

@@ -19,7 +19,7 @@ use crate::output::{self, Exit, visible};
 
 pub(super) fn run(id: &str, revoke: Option<&str>, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     if let Some(revoke) = revoke {
-        return take_back(id, revoke, at);
+        return revoke_consent(id, revoke, at);
     }
     list(&inspect::open_for(at, id)?, id, as_json)
 }
@@ -47,7 +47,7 @@ pub(in crate::cmd) fn list(store: &SqliteStore, id: &str, as_json: bool) -> Resu
     Ok(Exit::Done)
 }
 
-fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
+fn revoke_consent(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
     let parsed = consent.parse::<ConsentId>().ok();
     let consent = parsed.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
     let input = Input::Revoke { consent: consent.0, by: SentBy::COMMAND_LINE.to_owned() };

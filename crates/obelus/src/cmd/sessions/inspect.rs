@@ -64,17 +64,17 @@ pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Re
 
 /// The status of a session, as text.
 pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
-    let kept = &phrases.kept;
+    let words = &phrases.sessions;
     match status {
-        SessionStatus::New => kept.is_new,
-        SessionStatus::UnderWay => kept.under_way,
-        SessionStatus::Waiting => kept.waits,
-        SessionStatus::Paused => kept.paused,
-        SessionStatus::Done => kept.done,
-        SessionStatus::Degraded => kept.degraded,
-        SessionStatus::Limit => kept.limit,
-        SessionStatus::Stopped => kept.stopped,
-        SessionStatus::Unreadable => kept.unreadable,
+        SessionStatus::New => words.is_new,
+        SessionStatus::UnderWay => words.under_way,
+        SessionStatus::Waiting => words.waits,
+        SessionStatus::Paused => words.paused,
+        SessionStatus::Done => words.done,
+        SessionStatus::Degraded => words.degraded,
+        SessionStatus::Limit => words.limit,
+        SessionStatus::Stopped => words.stopped,
+        SessionStatus::Unreadable => words.unreadable,
     }
 }
 
@@ -114,7 +114,7 @@ impl ListedSession {
         } else {
             anstyle::Style::new()
         };
-        let records = phrases.count(phrases.kept.records, *records);
+        let records = phrases.count(phrases.sessions.records, *records);
         format!(
             "{BOLD}{id:<of_id$}{BOLD:#} {colour}{status:<18}{colour:#} {:<of_agent$} {when}  {DIM}{records}{DIM:#}",
             visible(&self.agent)
@@ -147,7 +147,7 @@ pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
         interrupted::report(store, at, &listed.row.id, listed.status, phrases);
     }
     if listed.is_empty() {
-        output::note(phrases.kept.none);
+        output::note(phrases.sessions.none);
     }
     Ok(Exit::Done)
 }
@@ -204,7 +204,7 @@ fn print_session(
     let narrator = narrator_of(store, id, session);
     let (phrases, agent) = (narrator.phrases, agent_of(store, id));
     let status = status_in_words(SessionStatus::of(session), phrases);
-    let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
+    let head = fill(phrases.sessions.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
     let mut story = EventTexts::new(&narrator, session, &agent);
     if let Some(by) = session.paused() {
@@ -214,7 +214,7 @@ fn print_session(
     let events = viewer(store).history(id)?;
     let events = events.iter().filter(|event| at.is_none_or(|at| event.number.record <= at));
     events.filter_map(|event| story.lines_of(&event.body)).for_each(|line| output::answer(&line));
-    output::answer(&format!("\n{BOLD}{}{BOLD:#}", phrases.kept.memory));
+    output::answer(&format!("\n{BOLD}{}{BOLD:#}", phrases.sessions.memory));
     for (kind, view) in session.context().views() {
         // The state also has open questions and decisions, as in its file.
         let value = if kind == "state" { Some(session.state()) } else { view.read(&[], None).map(Cow::into_owned) };
@@ -231,8 +231,8 @@ fn print_session(
     }
     let (turn, whole) = session.spent();
     if whole.requests > 0 {
-        let the_turn = fill(phrases.kept.the_turn, &[&in_words(&turn, phrases)]);
-        output::answer(&format!("\n{BOLD}{}{BOLD:#} {}{the_turn}", phrases.kept.model, in_words(&whole, phrases)));
+        let the_turn = fill(phrases.sessions.the_turn, &[&in_words(&turn, phrases)]);
+        output::answer(&format!("\n{BOLD}{}{BOLD:#} {}{the_turn}", phrases.sessions.model, in_words(&whole, phrases)));
     }
     Ok(())
 }
@@ -299,7 +299,7 @@ pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Resul
         }
     }
     if let Some(cut) = journal.cut {
-        let words = words_of(None).kept.damaged;
+        let words = words_of(None).sessions.damaged;
         output::warning(&fill(words, &[&cut.seq.to_string(), &cut.problem.to_string()]));
     }
     Ok(Exit::Done)

@@ -27,7 +27,7 @@ fn way_on(store: &SqliteStore, at: &StoreArgs, id: &str, status: SessionStatus, 
     }
     let named = at.store.as_ref().map(|folder| format!(" --store {}", quoted(&folder.display().to_string())));
     let command = format!("{} --session {}{}", command(store, id), quoted(id), named.unwrap_or_default());
-    Some(fill(phrases.kept.interrupted, &[id, &command]))
+    Some(fill(phrases.sessions.interrupted, &[id, &command]))
 }
 
 /// Refuses a command that does not continue an interrupted session; the error names the one that does.

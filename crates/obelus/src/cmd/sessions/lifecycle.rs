@@ -30,7 +30,7 @@ pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
         Ok(())
     })?;
     let named = with_store(id, at);
-    output::note(&fill(super::phrases_for(at, id).kept.paused_now, &[&visible(id), &named]));
+    output::note(&fill(super::phrases_for(at, id).sessions.paused_now, &[&visible(id), &named]));
     Ok(Exit::Done)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
         if handle.inspect(|session| session.paused().is_none()).await? {
-            bail!("{}", fill(super::phrases_for(at, id).kept.not_paused, &[id]));
+            bail!("{}", fill(super::phrases_for(at, id).sessions.not_paused, &[id]));
         }
         let stage = SessionRun { host, handle, folder: Some(store.folder().to_owned()) };
         play(stage, Begin::Resumed(input), ShowOptions { as_json, is_plan: false, store: at.clone() }).await

@@ -121,7 +121,7 @@ pub(super) fn back(at: &StoreArgs, id: &str, save: &Path) -> Result<Exit> {
             let (name, save) = (visible(id), visible(&save.display().to_string()));
             output::note(&fill(words().went_back, &[&name, &rest.to_string(), &save]));
             if host.view(id, None)?.paused().is_some() {
-                output::note(&fill(words_of(None).kept.paused_now, &[&name, &with_store(id, at)]));
+                output::note(&fill(words_of(None).sessions.paused_now, &[&name, &with_store(id, at)]));
             }
             Ok(Exit::Done)
         }

@@ -2,7 +2,7 @@
 
 phrases! {
     /// Stored sessions and their status.
-    KeptWords {
+    SessionListWords {
         none:
             "Сохранённых сессий нет: запустите что-нибудь с --session ИМЯ.",
             "There are no saved sessions: run something with --session NAME.";
