@@ -33,7 +33,7 @@ use crate::wording::type_name;
 /// An agent's memory.
 ///
 /// The list of messages is the source of truth. The fold of each kind is kept beside it, so that the cost of a read
-/// depends on the depth of its path and not on the length of the list. [`Context::refolded`] rebuilds the fold.
+/// depends on the depth of its path and not on the length of the list.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     messages: Vec<Message>,
@@ -305,15 +305,6 @@ impl Context {
     /// Fields that were ignored: index of the message and name of the field.
     pub fn ignored(&self) -> &[(usize, String)] {
         &self.ignored
-    }
-
-    /// The same context with its fold rebuilt.
-    pub fn refolded(&self) -> Result<Self, Fault> {
-        let mut again = Self::new();
-        for (index, message) in self.messages().iter().enumerate() {
-            again.append_one(message.clone(), index, |_| Ok(()))?;
-        }
-        Ok(again)
     }
 
     /// The canonical form: a JSON array of messages.

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use obelus_notebook::call_fields::CallFields as _;
-use obelus_notebook::describe::mark;
 use serde_json::{Map, Value, json};
 
 use super::grounding::{Callee, FoundIn, Grounded, Grounding};
@@ -17,7 +16,6 @@ use crate::fold::Method;
 use crate::message::{Data, Message, WriteEffect};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::quote::{json as shown, word};
 use crate::template::Template;
 
 /// Why a place of memory has its value.
@@ -118,8 +116,6 @@ pub struct CallParam {
 const MOST_WRITES: usize = 20;
 /// The limit of places in all.
 const MOST_PLACES: usize = 200;
-/// The limit of characters of a value.
-const MOST_CHARACTERS: usize = 160;
 
 /// Why an expression has its value in a context. With a grounding, literals are listed with how the user named them.
 pub fn why(context: &Context, expr: &Expr, instance: Option<&str>, grounding: Option<Grounding<'_>>) -> Why {
@@ -303,19 +299,6 @@ impl<'a> WhyBuilder<'a> {
 }
 
 impl Writer {
-    fn words(&self) -> String {
-        match self {
-            Writer::Author => "the author".to_owned(),
-            Writer::User => "a person".to_owned(),
-            Writer::Tool { name, trusted: true } => format!("{}, a tool that is trusted", word(name)),
-            Writer::Tool { name, trusted: false } => format!("{}, a tool that is not trusted", word(name)),
-            Writer::Model(name) => format!("the model itself, for {}", word(name)),
-            Writer::Delegate(name) => format!("a delegate, for {}", word(name)),
-            Writer::Elsewhere(name) => format!("{}, called elsewhere and not trusted", word(name)),
-            Writer::Runtime => "the runtime, about an error".to_owned(),
-        }
-    }
-
     fn to_json(&self) -> Value {
         match self {
             Writer::Author => json!({"author": true}),
@@ -393,54 +376,4 @@ impl Why {
         }
         form
     }
-
-    /// The chain as text, one line for each link, indented by its distance. Values are escaped, so that they cannot
-    /// imitate or hide a line.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        self.write(0, "", &mut lines);
-        lines
-    }
-
-    fn write(&self, depth: usize, before: &str, lines: &mut Vec<String>) {
-        let value = self.value.as_ref().map(|value| format!(" = {}", cut(value))).unwrap_or_default();
-        let absent = if self.is_absent() { ": nothing has written it" } else { "" };
-        let indent = "  ".repeat(depth);
-        lines.push(format!("{indent}{before}{}{value}{absent}{}", crate::visible(&self.what), mark(&self.origins)));
-        for one in &self.because {
-            let date = one.date.as_deref().map(|date| format!(", {}", crate::visible(date))).unwrap_or_default();
-            let how = if one.method == Method::Set { String::new() } else { format!(" by {}", one.method.name()) };
-            lines.push(format!(
-                "{indent}  message {}{date}: {} → {}{how}{}",
-                one.message,
-                one.by.words(),
-                crate::visible(&one.to),
-                one.consent.map(|number| format!(", by the standing consent c{number}")).unwrap_or_default()
-            ));
-            for given in &one.params {
-                let after: Vec<String> = one.decided_after(given).into_iter().map(word).collect();
-                let literal = match (given.from.is_empty(), given.grounded.is_empty(), after.is_empty()) {
-                    (false, ..) => String::new(),
-                    _ if given.is_edited => ", changed by a person".to_owned(),
-                    (true, false, _) => ", your words".to_owned(),
-                    (true, true, false) => format!(", decided after reading {}", after.join(", ")),
-                    (true, true, true) => ", as the call was proposed".to_owned(),
-                };
-                lines.push(format!("{indent}    {} = {}{literal}", word(&given.name), cut(&given.value)));
-                lines.extend(given.grounded.iter().map(|one| format!("{indent}      {one}")));
-                given.from.iter().for_each(|why| why.write(depth + 3, "", lines));
-            }
-            one.shown.iter().for_each(|why| why.write(depth + 2, "was shown ", lines));
-        }
-        if self.left_out > 0 && !self.because.is_empty() {
-            lines.push(format!("{indent}  and {} earlier writes", self.left_out));
-        } else if self.left_out > 0 {
-            lines.push(format!("{indent}  shown above, or too long"));
-        }
-    }
-}
-
-/// A value on one line, shortened.
-fn cut(value: &Value) -> String {
-    obelus_notebook::shorten::cut(shown(value), MOST_CHARACTERS)
 }

@@ -33,25 +33,16 @@ fn a_question_shows_current_values_beside_new_ones() {
     let mut harness = asked(json!({}));
     assert_eq!(harness.handed_out("read"), [json!({"_tool": "read", "q": 7})]);
     assert_eq!((harness.waiting(), harness.question("q1").changes.len()), (vec!["q1".to_owned()], 0));
-    harness.returns("read", json!({"deal": {"STAGE": "NEW", "NOTE": "a\n  changes SUM: 1 → 2", "OTHER": 5}}));
+    harness.returns("read", json!({"deal": {"STAGE": "NEW", "NOTE": "a\nb", "OTHER": 5}}));
     let question = harness.question("q1");
-    let lines: Vec<String> =
-        question.words().lines().filter(|line| line.contains("changes ")).map(str::to_owned).collect();
     assert_eq!(
-        lines,
-        [
-            r#"  changes stage: "NEW" → "WON""#,
-            r#"  changes NOTE: "a\n  changes SUM: 1 → 2"   ← from read, not trusted → "urgent""#,
-            "  changes OLD: not known → 1",
-        ]
+        question.to_json()["changes"],
+        json!([
+            {"call": 0, "field": "stage", "before": "NEW", "after": "WON", "known": true},
+            {"call": 0, "field": "NOTE", "before": "a\nb", "after": "urgent", "known": true, "before_untrusted": ["read"]},
+            {"call": 0, "field": "OLD", "before": null, "after": 1, "known": false},
+        ])
     );
-    let form = question.to_json();
-    assert_eq!(
-        form["changes"][0],
-        json!({"call": 0, "field": "stage", "before": "NEW", "after": "WON", "known": true})
-    );
-    assert_eq!(form["changes"][1]["before_untrusted"], json!(["read"]));
-    assert_eq!(form["changes"][2]["known"], json!(false));
     assert_eq!(harness.asked_again, [("q1".to_owned(), RepeatReason::MoreIsKnown)]);
 }
 
@@ -109,7 +100,7 @@ fn no_before_read_is_made_if_the_read_is_not_allowed() {
 }
 
 #[test]
-fn calls_over_instances_have_one_line_each() {
+fn changes_of_calls_over_instances_are_listed_by_call() {
     let mut messages = crm();
     let each = messages.as_array_mut().expect("messages");
     for (name, id) in [("anna", 1), ("boris", 2)] {
@@ -121,14 +112,16 @@ fn calls_over_instances_have_one_line_each() {
     assert_eq!(harness.handed_out("read").len(), 1);
     harness.returns("read", json!({"deal": {"STAGE": "NEW", "N": 1}}));
     harness.returns("read", json!({"deal": {"STAGE": "OLD"}}));
-    let words = harness.question("q1").words();
-    let lines: Vec<&str> = words.lines().filter(|line| line.contains("changes ")).collect();
+    let form = harness.question("q1").to_json();
+    assert_eq!(json!([form["calls"][0]["_instance"], form["calls"][1]["_instance"]]), json!(["anna", "boris"]));
     assert_eq!(
-        lines,
-        [
-            r#"  changes for anna: STAGE: "NEW" → "WON"; N: 1   ← from read, not trusted → 1 (no change)"#,
-            r#"  changes for boris: STAGE: "OLD" → "WON"; N: not known → 1"#,
-        ]
+        form["changes"],
+        json!([
+            {"call": 0, "field": "STAGE", "before": "NEW", "after": "WON", "known": true},
+            {"call": 0, "field": "N", "before": 1, "after": 1, "known": true, "before_untrusted": ["read"]},
+            {"call": 1, "field": "STAGE", "before": "OLD", "after": "WON", "known": true},
+            {"call": 1, "field": "N", "before": null, "after": 1, "known": false},
+        ])
     );
 }
 

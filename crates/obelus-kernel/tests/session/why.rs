@@ -1,24 +1,28 @@
 //! The chain of calls behind a value.
 
 use obelus_kernel::policy::Writer;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// The lines without their dates.
-fn lines(harness: &Harness, expr: &str) -> Vec<String> {
-    let lines = harness.session.why(expr, None).expect("an expression").lines();
-    let date = |line: &str| line.find(", 2026-").map(|at| (at, at + line[at..].find(':').unwrap_or(0) + 7));
-    lines
-        .into_iter()
-        .map(|line| match date(&line) {
-            Some((from, to)) => format!("{}{}", &line[..from], line[to..].trim_start_matches(|c| c != ':')),
-            None => line,
-        })
-        .collect()
+/// The chain as JSON, without the numbers of messages and their dates.
+fn chain(harness: &Harness, expr: &str) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|name, _| name != "message" && name != "date");
+                fields.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let mut form = harness.session.why(expr, None).expect("an expression").to_json();
+    strip(&mut form);
+    form
 }
 
-fn page() -> serde_json::Value {
+fn page() -> Value {
     json!([
         {"type": "input", "data": {"who": "Olga"}},
         {"type": "tool", "tool": {"read": {"x-effect": "read", "properties": {"q": {}}}}},
@@ -30,7 +34,7 @@ fn the_chain_goes_back_to_people_and_tools() {
     let mut harness = Harness::on(page(), json!({}));
     harness.start();
     harness.solve(json!([call("read", "page", json!({"q": "†input.who"}))]), json!(null));
-    harness.returns("read", json!({"body": "long\n  message 9: nobody", "url": "x"}));
+    harness.returns("read", json!({"body": "long", "url": "x"}));
     harness.solve(
         json!([
             call("muse", "gist", json!({"q": "†state.page.body", "_output": "short"})),
@@ -41,28 +45,38 @@ fn the_chain_goes_back_to_people_and_tools() {
     let question = harness.asked[0].clone();
     harness.approve(&question);
     harness.returns("count", json!(4));
-    let expected = [
-        "†state.size = 4   ← from read, not trusted",
-        "  message 5: count, a tool that is trusted → †state.size",
-        "    q = [\"†state.gist\", 5]",
-        "      †state.gist   ← from read, not trusted",
-        "        message 4: the model itself, for muse → †state.gist",
-        "          q = \"†state.page.body\"",
-        "            †state.page.body   ← from read, not trusted",
-        "              message 3: read, a tool that is not trusted → †state.page",
-        "                q = \"†input.who\"",
-        "                  †input.who",
-        "                    message 1: a person → †input by merge",
-    ];
-    let found = lines(&harness, "†state.size");
-    // The plan is a message too, so the numbers of messages are not compared.
-    let plain = |line: &str| match line.split_once("message ") {
-        Some((before, rest)) => format!("{before}message {}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
-        None => line.to_owned(),
+    let link = |what: &str, by: Value, to: &str, method: &str, origins: Value, params: Value| {
+        let write = json!({"by": by, "to": to, "method": method, "origins": origins, "params": params, "shown": []});
+        json!({"what": what, "origins": write["origins"], "because": [write]})
     };
-    assert_eq!(found.iter().map(|line| plain(line)).collect::<Vec<_>>(), expected.map(plain));
-    let page = lines(&harness, "†state.page.body");
-    assert!(page[0].contains("long\\n  message 9"), "{page:?}");
+    let param = |value: Value, from: Value| json!([{"name": "q", "value": value, "from": [from]}]);
+    let who = link("†input.who", json!({"user": true}), "†input", "merge", json!(["user"]), json!([]));
+    let body = link(
+        "†state.page.body",
+        json!({"tool": "read", "trusted": false}),
+        "†state.page",
+        "set",
+        json!(["user", "untrusted:read"]),
+        param(json!("†input.who"), who),
+    );
+    let gist = link(
+        "†state.gist",
+        json!({"model": "muse"}),
+        "†state.gist",
+        "set",
+        json!(["user", "model", "untrusted:read"]),
+        param(json!("†state.page.body"), body),
+    );
+    let mut size = link(
+        "†state.size",
+        json!({"tool": "count", "trusted": true}),
+        "†state.size",
+        "set",
+        json!(["user", "model", "trusted:count", "untrusted:read"]),
+        param(json!(["†state.gist", 5]), gist),
+    );
+    size["value"] = 4.into();
+    assert_eq!(chain(&harness, "†state.size"), size);
 }
 
 #[test]
@@ -79,7 +93,6 @@ fn overwritten_values_are_not_part_of_the_chain() {
     assert_eq!(why("†state.x").because.len(), 2);
     assert_eq!(why("†state.none || †state.x.b").what, "†state.x.b");
     assert!(why("†state.nothing").is_absent());
-    assert_eq!(why("†state.nothing").lines(), ["†state.nothing: nothing has written it"]);
     assert!(harness.session.why("†state..x", None).is_err());
     let form = why("†state.x.b").to_json();
     assert_eq!((&form["because"][0]["by"]["tool"], &form["value"]), (&json!("read"), &json!(2)));
@@ -94,21 +107,23 @@ fn a_very_long_chain_is_cut() {
         let both = json!({"q": ["†state.log", "†state.log"], "_outputMethod": "push", "_output": turn.to_string()});
         harness.solve(json!([call("muse", "log", both)]), json!(null));
     }
-    let why = harness.session.why("†state.log", None).expect("an expression");
+    let mut why = harness.session.why("†state.log", None).expect("an expression");
     assert_eq!(why.because.len(), 20);
-    assert!(why.left_out >= 40 && why.lines().len() < 10_000, "{} {}", why.left_out, why.lines().len());
+    let mut writes = 0;
+    why.each_write(&mut |_| writes += 1);
+    assert!(why.left_out >= 40 && writes < 10_000, "{} {writes}", why.left_out);
 }
 
 #[test]
 fn the_writer_of_a_list_element_is_the_call_that_added_it() {
-    let pushed = |tool: &str, value: serde_json::Value, date: &str| {
-        serde_json::json!({"type": "state", "data": {"log": value}, "_call": {"_tool": tool}, "_outputPath": "†state.log",
+    let pushed = |tool: &str, value: Value, date: &str| {
+        json!({"type": "state", "data": {"log": value}, "_call": {"_tool": tool}, "_outputPath": "†state.log",
             "_outputMethod": "push", "_date": date, "_labels": ["trusted:x"]})
     };
-    let messages = serde_json::json!([
+    let messages = json!([
         {"type": "state", "data": {"log": []}},
-        pushed("first", serde_json::json!({"n": 1}), "2026-01-01T00:00:00Z"),
-        pushed("second", serde_json::json!({"n": 2}), "2026-01-02T00:00:00Z"),
+        pushed("first", json!({"n": 1}), "2026-01-01T00:00:00Z"),
+        pushed("second", json!({"n": 2}), "2026-01-02T00:00:00Z"),
     ]);
     let context = obelus_kernel::Context::from_value(messages).unwrap();
     let settings = std::sync::Arc::new(obelus_kernel::session::Settings::default());

@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use super::elicitation::Elicitation;
 use crate::origin::Origins;
 use crate::policy::{Grounded, Reason};
-use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::call_texts::Named;
-use obelus_notebook::describe::{ValueMark, leaves, mark};
+use obelus_notebook::describe::{ValueMark, leaves};
 use obelus_notebook::mention::consent::ConsentWords;
 use obelus_notebook::plan::StepOptions;
 
@@ -228,22 +227,6 @@ impl Change {
         }
         form
     }
-
-    /// On one line: `"STAGE": "NEW" → "WON"`.
-    fn line(&self) -> String {
-        let before = match &self.before {
-            Some(value) => format!("{}{}", cut(value), mark(&self.before_from)),
-            None => "not known".to_owned(),
-        };
-        let same = if self.before.as_ref() == Some(&self.after) { " (no change)" } else { "" };
-        format!("{}: {before} → {}{}{same}", word(&self.field), cut(&self.after), mark(&self.after_from))
-    }
-}
-
-/// A value on one line, cut. The parameters show it whole.
-fn cut(value: &Value) -> String {
-    const MOST: usize = 200;
-    obelus_notebook::shorten::cut(crate::quote::json(value), MOST)
 }
 
 /// A call that a person is asked about.
@@ -334,34 +317,6 @@ impl Question {
     pub fn asked_by(&self) -> Option<&str> {
         self.elicitation.as_ref()?;
         self.calls.first()?.call.tool()
-    }
-
-    /// The text for people: the headline, the description, and the changes: a line for each field, or for each of
-    /// several calls.
-    pub fn words(&self) -> String {
-        let mut lines: Vec<String> = self.headline.iter().chain([&self.description]).cloned().collect();
-        lines.extend(self.change_lines());
-        lines.join("\n")
-    }
-
-    /// The changes: a line for each field, or for each of several calls.
-    pub fn change_lines(&self) -> Vec<String> {
-        if self.calls.len() < 2 {
-            return self.changes.iter().map(|change| format!("  changes {}", change.line())).collect();
-        }
-        let mut lines = Vec::new();
-        for (index, asked) in self.calls.iter().enumerate() {
-            let changes = self.changes.iter().filter(|change| change.call == index);
-            let changes: Vec<String> = changes.map(Change::line).collect();
-            let whose = match asked.call.instance() {
-                Some(instance) => format!("for {}", word(instance)),
-                None => format!("call {}", index + 1),
-            };
-            if !changes.is_empty() {
-                lines.push(format!("  changes {whose}: {}", changes.join("; ")));
-            }
-        }
-        lines
     }
 
     /// The form for the model, without anything that was read for people.

@@ -469,7 +469,8 @@ fn look_at_questions(session: &Session) {
 
 /// CTX-6, and the serialised context can be parsed.
 fn look_at_context(context: &Context) {
-    let again = context.refolded().expect("it folds");
+    let mut again = Context::new();
+    context.messages().iter().for_each(|message| again.append(vec![message.clone()]).expect("it folds"));
     let names = || context.instances().iter().map(|name| Some(name.as_str())).chain([None]);
     for (kind, _) in context.views() {
         for instance in names() {
