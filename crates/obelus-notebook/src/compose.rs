@@ -14,7 +14,7 @@ use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
 pub use crate::schema::without_nulls;
-use crate::tool::{Effect, Tool};
+use crate::tool::Tool;
 use offered::OfferedTool;
 pub use offered::{AnswerSchema, Latest, Offered};
 use strict::{Notes, Strict, described, nullable};
@@ -168,7 +168,7 @@ fn call(tool: &Tool, instances: &Instances, brings_output: bool, notes: &mut Not
     properties.extend(named_params(tool, true, notes));
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
 
-    let acts = tool.effect != Effect::Read && !brings_output;
+    let acts = tool.effect.acts() && !brings_output;
     for aside in ["requires_confirmation", "confirmed"].into_iter().filter(|aside| acts && tool.param(aside).is_none())
     {
         put(aside, json!({"type": ["boolean", "null"]}));

@@ -162,6 +162,16 @@ impl Data {
         Self { output: Some(ResultOf { call, path, date, bare: true }), ..Self::plain(kind, value) }
     }
 
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        self.kind == "error"
+    }
+
+    /// Whether it is of the kind `input`.
+    pub fn is_input(&self) -> bool {
+        self.kind == "input"
+    }
+
     /// The payload.
     pub fn data(&self) -> Cow<'_, Value> {
         match &self.output {
@@ -185,7 +195,7 @@ impl Data {
                 Origin::Tool { name: name.into(), trusted: false }
             }
             Some(_) => return Cow::Borrowed(self.origins.as_ref().unwrap_or(Origins::NONE)),
-            None if self.kind == "input" => Origin::User,
+            None if self.is_input() => Origin::User,
             None => Origin::Author,
         };
         let by_kind = Origins::of(by_kind);
@@ -205,7 +215,7 @@ impl Data {
     pub fn operation(&self) -> (&[Segment], Method, Option<&Value>) {
         match &self.output {
             // `†error` is always the latest error, never a merged one.
-            _ if self.kind == "error" => (&[], Method::Set, Some(&self.content)),
+            _ if self.is_error() => (&[], Method::Set, Some(&self.content)),
             Some(output) => {
                 let value = if output.bare { Some(&self.content) } else { output.path.spelled_in(&self.content) };
                 (&output.path.segments, self.method.unwrap_or(Method::Set), value)

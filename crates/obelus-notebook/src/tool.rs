@@ -65,6 +65,11 @@ impl Effect {
         Self::ALL.iter().any(|(known, _)| *known == name)
     }
 
+    /// Whether it changes anything outside.
+    pub fn acts(self) -> bool {
+        self != Effect::Read
+    }
+
     /// The effect's name, as in `x-effect`.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, effect)| *effect == self).map_or("", |&(name, _)| name)

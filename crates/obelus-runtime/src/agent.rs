@@ -418,7 +418,7 @@ impl AgentReader<'_> {
             let Some(before) = &tool.before else { continue };
             let why = match context.tool(&before.tool) {
                 None => format!("there is no tool `{}`", before.tool),
-                Some(reader) if reader.effect.name() != "read" => format!("`{}` is no tool that reads", before.tool),
+                Some(reader) if reader.effect.acts() => format!("`{}` is no tool that reads", before.tool),
                 Some(_) => continue,
             };
             self.problem(

@@ -56,7 +56,7 @@ impl SessionSpec {
             return Vec::new();
         }
         let is_for_model = |tool: &Tool| tool.output().is_some() && tool.schema.get("x-effect").is_none();
-        let acts = |tool: &&Tool| tool.effect.name() != "read" && !is_for_model(tool);
+        let acts = |tool: &&Tool| tool.effect.acts() && !is_for_model(tool);
         let is_unbound = |tool: &&Tool| {
             let may_be_carried_out = tool.meta("_delegate").or(tool.meta("_activity")).is_some();
             self.runs_by_model(tool) && !may_be_carried_out && !self.is_of_server(&tool.name)

@@ -3,7 +3,7 @@
 
 use obelus_kernel::CallFields as _;
 use obelus_kernel::jq::Filter;
-use obelus_kernel::{Context, Effect, Expr, Fault, Message};
+use obelus_kernel::{Context, Expr, Fault, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -51,7 +51,7 @@ impl OpeningRead {
         }
         match context.tool(self.tool()) {
             None => Some(format!("there is no tool `{}`", self.tool())),
-            Some(tool) if tool.effect != Effect::Read => Some(format!("`{}` is no tool that reads", tool.name)),
+            Some(tool) if tool.effect.acts() => Some(format!("`{}` is no tool that reads", tool.name)),
             Some(_) => None,
         }
     }

@@ -26,9 +26,9 @@ use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as TemplateValue};
 use obelus_kernel::CallFields as _;
+use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Picture, Prompt, Purpose, TranscriptEvent};
-use obelus_kernel::{Effect, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -177,7 +177,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
         lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool, !prompt.runs_calls)))?
     };
     let is_step = prompt.is_step;
-    let acts = prompt.catalogue.iter().any(|tool| tool.effect != Effect::Read);
+    let acts = prompt.catalogue.iter().any(|tool| tool.effect.acts());
     // Each step of a graph has its own schema; the common part must not depend on it.
     let brings_output = if is_step { prompt.runs_calls } else { prompt.answer.text().contains(r#""_output":"#) };
     let brings_instances = prompt.catalogue.iter().any(|tool| tool.schema.get("x-instances").is_some());

@@ -175,7 +175,7 @@ impl ConsentScope {
     /// anywhere, so it needs the scope of a site.
     fn fits(&self, tool: &Tool) -> bool {
         let has_targets = tool.target.as_ref().is_some_and(|targets| !targets.is_empty());
-        tool.effect != Effect::Read || has_targets || matches!(self, ConsentScope::Site { .. })
+        tool.effect.acts() || has_targets || matches!(self, ConsentScope::Site { .. })
     }
 
     /// Whether the scope names the addresses in a value of a call that it covers. A site's address counts only as the

@@ -13,6 +13,7 @@ use super::provenance::Place;
 use super::reason::Reason;
 use super::rules::{Policy, PolicyRule};
 use crate::call::Call;
+use crate::fault::Rule;
 use crate::origin::Origins;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
@@ -115,6 +116,11 @@ impl Verdict {
     /// Whether the mode refuses it, not a rule.
     pub fn is_by_mode(&self) -> bool {
         self.ruling == Ruling::Refuse && matches!(self.reasons.first(), Some(Reason::Mode(..)))
+    }
+
+    /// The rule by which it refuses a call.
+    pub(crate) fn rule(&self) -> Rule {
+        if self.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 }
     }
 
     /// The JSON for other programs.
@@ -241,9 +247,8 @@ impl<'a> Gate<'a> {
     }
 
     fn judge_by_rules(&self, proposal: &Proposal<'_>) -> Verdict {
-        let by_mode = self.judge_mode(proposal.tool);
-        if !by_mode.is_allowed() {
-            return by_mode;
+        if let Some(refusal) = self.refusal_by_mode(proposal.tool) {
+            return refusal;
         }
         let mut reasons = Vec::new();
         let mut refusal = None;
@@ -311,26 +316,17 @@ impl<'a> Gate<'a> {
         lines.into_iter().filter_map(|line| self.policy.rule_on_origins(line)).collect()
     }
 
-    /// The verdict of the mode alone, which may have been lowered since a call was judged.
-    pub fn judge_mode(&self, tool: &Tool) -> Verdict {
-        if self.mode.permits(tool.effect) {
-            Verdict { ruling: Ruling::Allow, reasons: Vec::new() }
-        } else {
-            Verdict { ruling: Ruling::Refuse, reasons: vec![self.mode_reason(tool)] }
-        }
-    }
-
-    fn mode_reason(&self, tool: &Tool) -> Reason {
-        Reason::Mode(self.mode, tool.effect.name().to_owned())
+    /// The refusal by the mode alone, which may have been lowered since a call was judged.
+    pub(crate) fn refusal_by_mode(&self, tool: &Tool) -> Option<Verdict> {
+        let reason = || Reason::Mode(self.mode, tool.effect.name().to_owned());
+        (!self.mode.permits(tool.effect)).then(|| Verdict { ruling: Ruling::Refuse, reasons: vec![reason()] })
     }
 
     /// The verdict with all findings.
     pub fn explain(&self, proposal: &Proposal<'_>) -> Explanation {
         let mut findings = Vec::new();
-        if !self.mode.permits(proposal.tool.effect) {
-            let why = self.mode_reason(proposal.tool);
-            findings.push(Finding { by: "mode".to_owned(), says: Ruling::Refuse, why });
-        }
+        let by_mode = self.refusal_by_mode(proposal.tool).into_iter().flat_map(Verdict::into_reasons);
+        findings.extend(by_mode.map(|why| Finding { by: "mode".to_owned(), says: Ruling::Refuse, why }));
         self.each_finding(proposal, &mut |by, says, why| {
             findings.push(Finding { by: by.to_string(), says, why: why() });
         });
@@ -342,13 +338,6 @@ impl<'a> Gate<'a> {
             findings.push(Finding { by: format!("consent c{number}"), says: Ruling::Allow, why: why.clone() });
         }
         Explanation { verdict, findings }
-    }
-
-    /// The verdict on a call that the model carries out. It does not act, so that no policy applies to it; `why` says so.
-    pub fn explain_model_call(why: &str) -> Explanation {
-        let why = Reason::Author(why.to_owned());
-        let verdict = Verdict { ruling: Ruling::Allow, reasons: Vec::new() };
-        Explanation { verdict, findings: vec![Finding { by: "activities".to_owned(), says: Ruling::Allow, why }] }
     }
 
     /// All findings about a call within the mode: from the policy, the tool's annotations, the agent, and the origins
@@ -394,7 +383,7 @@ impl<'a> Gate<'a> {
     /// POL-6: whether untrusted data influences the call, through its proposal or one of its targets.
     fn findings_of_origins(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
         let Proposal { call, tool, origins, proposer, may_follow, .. } = *proposal;
-        let acts = tool.effect != Effect::Read;
+        let acts = tool.effect.acts();
         let names = |origins: &Origins| -> Vec<String> { origins.untrusted().map(str::to_owned).collect() };
         if acts && !proposer.is_trusted() {
             match self.grounded(proposal) {

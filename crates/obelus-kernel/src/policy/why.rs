@@ -208,7 +208,7 @@ impl<'a> WhyBuilder<'a> {
 
     fn trace_write(&mut self, index: usize, data: &Data) -> ValueWrite {
         let call = data.output.as_ref().map(|output| output.call.clone());
-        let call = call.or_else(|| data.data().get("call").filter(|_| data.kind == "error").cloned().map(Into::into));
+        let call = call.or_else(|| data.data().get("call").filter(|_| data.is_error()).cloned().map(Into::into));
         let fields = call.as_ref().and_then(|call| call.as_object());
         let mut params = Vec::new();
         let mut shown = Vec::new();
@@ -272,11 +272,11 @@ impl<'a> WhyBuilder<'a> {
     }
 
     pub(super) fn writer(&self, data: &Data, fields: Option<&Map<String, Value>>) -> Writer {
-        if data.kind == "error" {
+        if data.is_error() {
             return Writer::Runtime;
         }
         let Some(output) = &data.output else {
-            return if data.kind == "input" { Writer::User } else { Writer::Author };
+            return if data.is_input() { Writer::User } else { Writer::Author };
         };
         let name = output.call.tool_name();
         let sources = data.all_sources();

@@ -141,14 +141,8 @@ impl Session {
             return self.tasks.push(Task::AskModel { id });
         }
         let call = Arc::clone(self.scheduler.call(at));
-        // The mode may have been lowered since the call was judged.
-        let verdict = call.tool.as_deref().map(|tool| self.settings.gate().judge_mode(tool));
-        if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
-            return self.refuse(at, &verdict);
-        }
-        // The policy may have changed too (POL-9): an old approval does not override a current refusal.
-        if let Some(verdict) = self.refusal_by_current_rules(at) {
-            return self.refuse(at, &verdict);
+        if let Some(refusal) = self.current_refusal(at) {
+            return self.refuse(at, &refusal);
         }
         if !self.is_still_allowed(at, &call) {
             return;
@@ -183,16 +177,9 @@ impl Session {
         if self.tasks.is_paused() {
             return self.tasks.hold(at);
         }
-        // The mode may have been lowered since it was started.
-        let tool = self.scheduler.find(at).and_then(|_| self.scheduler.call(at).tool.clone());
-        let verdict = tool.map(|tool| self.settings.gate().judge_mode(&tool));
-        if let Some(reason) = verdict.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
-            return self.finish(at, Outcome::Error(CallError::new(Rule::Pol1.name(), reason)));
-        }
-        // The policy may have changed too (POL-9).
-        let refusal = self.scheduler.find(at).and_then(|_| self.refusal_by_current_rules(at));
-        if let Some(reason) = refusal.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
-            return self.finish(at, Outcome::Error(CallError::new(Rule::Pol2.name(), reason)));
+        if let Some(refusal) = self.current_refusal(at) {
+            let reason = refusal.reasons().first().map(ToString::to_string).unwrap_or_default();
+            return self.finish(at, Outcome::Error(CallError::new(refusal.rule().name(), reason)));
         }
         self.scheduler.run_again(at, self.memory.now());
         self.send_to_driver(at);

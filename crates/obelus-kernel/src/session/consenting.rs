@@ -15,7 +15,7 @@ use crate::time::Time;
 use crate::tool::Tool;
 
 impl Session {
-    /// The current gate.
+    /// The current gate, with the standing consents.
     pub(super) fn gate(&self) -> Gate<'_> {
         self.settings.gate().with_consents(self.consents.all(), self.memory.now())
     }

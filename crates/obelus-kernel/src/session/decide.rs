@@ -133,8 +133,8 @@ impl Session {
             let name = question.calls.get(*index)?.call.tool()?;
             self.memory.context.tool(name)
         });
-        let verdicts = tools.map(|tool| self.settings.gate().judge_mode(tool));
-        match verdicts.filter_map(|verdict| verdict.reasons().first().map(ToString::to_string)).next() {
+        let mut refusals = tools.filter_map(|tool| self.gate().refusal_by_mode(tool));
+        match refusals.next().and_then(|refusal| refusal.into_reasons().into_iter().next()) {
             None => Ok(()),
             Some(reason) => {
                 let text = format!("{reason}: change the mode first; the question stays");

@@ -14,7 +14,6 @@ use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::policy::Reason;
 use crate::time::Time;
-use crate::tool::{Effect, Tool};
 use serde_json::Value;
 
 impl Session {
@@ -57,8 +56,8 @@ impl Session {
     pub(super) fn note_unwanted(&mut self, calls: &[Arc<Value>]) {
         for proposal in calls {
             let call = Call::read(proposal, &self.memory.context).0;
-            if call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read) {
-                self.inbox.note_unwanted(self.effect_of(&call, &proposed(&call)));
+            if call.tool.as_deref().is_some_and(|tool| tool.effect.acts()) {
+                self.inbox.note_unwanted(self.proposed_effect(&call));
             }
         }
     }
@@ -67,12 +66,9 @@ impl Session {
     pub(super) fn forget_unwanted(&mut self, calls: &[Arc<Value>]) {
         for proposal in calls {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
-            let call = Call::read(proposal, &self.memory.context).0;
-            let effect = self.effect_of(&call, &proposed(&call));
+            let effect = self.proposed_effect(&Call::read(proposal, &self.memory.context).0);
             self.inbox.forget_shared_denial(&effect);
-            if self.inbox.why_person(&effect) == Some(&Reason::DeniedBefore) {
-                self.inbox.no_longer_require_person(&effect);
-            }
+            self.forget_denied(&effect);
         }
     }
 
@@ -85,17 +81,21 @@ impl Session {
         let call = Arc::clone(self.scheduler.call(at));
         self.inbox.no_longer_require_person(&self.effect_of(&call, &frozen));
         // A person may have edited the call: then what was proposed is another effect, which may have happened.
-        let as_proposed = self.effect_of(&call, &proposed(&call));
-        if self.inbox.why_person(&as_proposed) == Some(&Reason::DeniedBefore) {
-            self.inbox.no_longer_require_person(&as_proposed);
+        self.forget_denied(&self.proposed_effect(&call));
+    }
+
+    /// A person is no longer required for an effect only because it was denied.
+    fn forget_denied(&mut self, effect: &str) {
+        if self.inbox.why_person(effect) == Some(&Reason::DeniedBefore) {
+            self.inbox.no_longer_require_person(effect);
         }
     }
 
     /// A call was done. Questions about the same effect say so; nothing is judged by it.
     pub(super) fn note_done(&mut self, at: JobRef) {
-        let call = self.scheduler.call(at);
-        let acts = call.delegate.is_none() && call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read);
-        if acts && let Some(effect) = self.effect_of_job(at) {
+        if self.has_effect(at)
+            && let Some(effect) = self.effect_of_job(at)
+        {
             self.inbox.note_done(&effect, self.memory.now());
         }
     }
@@ -116,15 +116,15 @@ impl Session {
         if !self.inbox.requires_person() {
             return None;
         }
-        let found = |frozen: &Value| self.inbox.why_person(&self.effect_of(call, frozen)).cloned();
-        found(frozen).or_else(|| found(&proposed(call)).filter(|why| *why == Reason::DeniedBefore))
+        let found = |effect: String| self.inbox.why_person(&effect).cloned();
+        let denied = || found(self.proposed_effect(call)).filter(|why| *why == Reason::DeniedBefore);
+        found(self.effect_of(call, frozen)).or_else(denied)
     }
 
     /// Whether a call acts on the world through an activity. A delegate's calls are judged one by one.
     fn has_effect(&self, at: JobRef) -> bool {
         let call = self.scheduler.call(at);
-        let acts = |tool: &Tool| tool.effect != Effect::Read;
-        call.delegate.is_none() && call.tool.as_deref().is_some_and(acts)
+        call.delegate.is_none() && call.tool.as_deref().is_some_and(|tool| tool.effect.acts())
     }
 
     fn unrepeatable_effect(&self, at: JobRef) -> Option<String> {
@@ -140,6 +140,12 @@ impl Session {
             (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
         };
         hash(self.root_id(), frozen, is_other)
+    }
+
+    /// The effect of a call with its references as proposed.
+    fn proposed_effect(&self, call: &Call) -> String {
+        let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
+        self.effect_of(call, &frozen_call(call, Value::Object(params), None))
     }
 
     /// The id by which effects are identified: that of the session at the top.
@@ -230,10 +236,4 @@ impl Session {
             self.inbox.note_repetitions(number, earlier);
         }
     }
-}
-
-/// A call with its references as proposed.
-fn proposed(call: &Call) -> Value {
-    let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
-    frozen_call(call, Value::Object(params), None)
 }

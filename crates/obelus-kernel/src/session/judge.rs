@@ -12,7 +12,7 @@ use super::scheduler::Status;
 use crate::call::Call;
 use crate::call::freeze::frozen_call;
 use crate::context::Context;
-use crate::fault::{Fault, Rule};
+use crate::fault::Fault;
 use crate::origin::Origins;
 use crate::policy::{
     Explanation, Gate, Proposal, Provenance, Reason, Ruling, Verdict, explain_in, is_unchanged_from_one_result,
@@ -138,14 +138,13 @@ impl Session {
     }
 
     pub(super) fn refuse(&mut self, at: JobRef, verdict: &Verdict) {
-        let rule = if verdict.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 };
         let reason = verdict.reasons().first();
         let text = reason.map(ToString::to_string).unwrap_or_default();
         let call = Arc::clone(self.scheduler.call(at));
         let origins = call.tool.as_ref().filter(|_| !verdict.is_by_mode()).and_then(|tool| {
             self.propose(at, (&call, tool), &self.provenance(at), |proposal| self.gate().refused_origins(proposal))
         });
-        self.record_error(at, ReportError::by(rule, text), false);
+        self.record_error(at, ReportError::by(verdict.rule(), text), false);
         // The model reads the text. Channels have their own, chosen by the reason.
         self.scheduler.explain_refusal(at, reason.cloned(), origins);
         self.close(at, Status::Refused);

@@ -410,7 +410,7 @@ impl Session {
         });
         let mut errors: Vec<Value> = recent
             .filter_map(|message| match message {
-                Message::Data(data) if data.kind == "error" => Some(data.data().into_owned()),
+                Message::Data(data) if data.is_error() => Some(data.data().into_owned()),
                 _ => None,
             })
             .take(MOST_ERRORS)

@@ -102,7 +102,7 @@ impl Session {
     /// Errors with untrusted text.
     fn untrusted_errors(&self) -> Vec<std::borrow::Cow<'_, Value>> {
         let errors = self.memory.context.latest().filter_map(|message| match message {
-            Message::Data(data) if data.kind == "error" && !data.all_sources().is_trusted() => Some(data.data()),
+            Message::Data(data) if data.is_error() && !data.all_sources().is_trusted() => Some(data.data()),
             _ => None,
         });
         errors.collect()

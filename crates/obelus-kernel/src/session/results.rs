@@ -18,7 +18,7 @@ use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Reason;
-use crate::tool::{Effect, Tool};
+use crate::tool::Tool;
 use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
 
@@ -266,7 +266,7 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
         Outcome::Error(_) | Outcome::Lost { .. } => 0,
     };
     if bytes > most {
-        let acts = call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read);
+        let acts = call.tool.as_deref().is_some_and(|tool| tool.effect.acts());
         let hint = match (acts, &call.delegate) {
             (false, _) => "; ask for less",
             // The error of the effect says it.

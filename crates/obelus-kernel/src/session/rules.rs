@@ -109,12 +109,18 @@ impl Session {
         self.delegates.iter_mut().for_each(|child| child.inherit_rules(&own));
     }
 
-    /// Why a call that was allowed or approved earlier is refused under the current rules.
-    pub(super) fn refusal_by_current_rules(&self, at: JobRef) -> Option<Verdict> {
+    /// Why a call that was allowed, approved or started earlier is refused now: by the mode, which may have been lowered
+    /// since then, or by rules that have changed (POL-9).
+    pub(super) fn current_refusal(&self, at: JobRef) -> Option<Verdict> {
+        self.scheduler.find(at)?;
         let call = self.scheduler.call(at);
-        let tool = call.tool.as_deref().filter(|_| self.rules.changed().is_some())?;
-        // The tool's definition may have changed.
-        let tool = self.memory.context.tool(&tool.name).map_or(tool, AsRef::as_ref);
-        Some(self.verdict_on(at, call, tool)).filter(|verdict| verdict.ruling() == Ruling::Refuse)
+        let tool = call.tool.as_deref()?;
+        let by_rules = || {
+            self.rules.changed()?;
+            // The tool's definition may have changed.
+            let tool = self.memory.context.tool(&tool.name).map_or(tool, AsRef::as_ref);
+            Some(self.verdict_on(at, call, tool)).filter(|verdict| verdict.ruling() == Ruling::Refuse)
+        };
+        self.gate().refusal_by_mode(tool).or_else(by_rules)
     }
 }

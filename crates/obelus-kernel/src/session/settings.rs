@@ -208,7 +208,8 @@ impl Settings {
         Self { max_requests: half(self.max_requests), max_calls: half(self.max_calls), ..self.clone() }
     }
 
-    /// The gate of these settings.
+    /// The gate of these settings, without the session's standing consents: reads ahead of a call's own verdict do not
+    /// rely on a consent, and a person who edits a call sees every reason.
     pub(super) fn gate(&self) -> Gate<'_> {
         Gate::new(&self.policy, self.mode)
     }

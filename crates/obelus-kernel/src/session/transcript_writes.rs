@@ -165,7 +165,7 @@ impl Session {
             error,
             at: paths.iter().flatten().map(ToString::to_string).collect(),
             result,
-            changes: call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read),
+            changes: call.tool.as_ref().is_some_and(|tool| tool.effect.acts()),
             approved: job.is_approved,
         };
         let pending = PendingCall {
@@ -197,7 +197,7 @@ impl Session {
                     error: None,
                     at: Vec::new(),
                     result: None,
-                    changes: call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read),
+                    changes: call.tool.as_ref().is_some_and(|tool| tool.effect.acts()),
                     approved: false,
                 };
                 // Names of instances are data; the rest is the model's own.

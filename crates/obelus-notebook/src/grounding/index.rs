@@ -105,7 +105,7 @@ impl GroundIndex {
     /// in a result is not one that the user named.
     fn take_result(&mut self, place: FoundIn, data: &Data, context: &Context) {
         let Some(name) = data.output.as_ref().and_then(|output| output.call.tool()) else { return };
-        let Some(tool) = context.tool(name).filter(|_| data.kind != "error") else { return };
+        let Some(tool) = context.tool(name).filter(|_| !data.is_error()) else { return };
         let is_own =
             |origin: &Origin| matches!(origin, Origin::Tool { name: own, trusted: true } if own.as_ref() == name);
         let parts = data.parts.iter().flat_map(|parts| parts.iter());
@@ -150,7 +150,7 @@ fn visible<'a>(all: &'a [ResultText], instance: Option<&str>) -> Option<&'a Resu
 
 /// Whether data is the user's own: parameters of the request with no other origin.
 fn is_users_input(data: &Data) -> bool {
-    data.kind == "input" && data.output.is_none() && data.all_sources().iter().eq([&Origin::User])
+    data.is_input() && data.output.is_none() && data.all_sources().iter().eq([&Origin::User])
 }
 
 impl UserText {

@@ -84,7 +84,7 @@ impl Grounding<'_> {
         let Message::Data(data) = message else { return None };
         let name = data.output.as_ref()?.call.tool()?;
         let is_visible = data.instance.is_none() || data.instance.as_deref() == self.instance;
-        if data.kind == "error" || !is_visible {
+        if data.is_error() || !is_visible {
             return None;
         }
         let is_own = |origin: &Origin| matches!(origin, Origin::Tool { name: own, .. } if own.as_ref() == name);
@@ -139,7 +139,7 @@ pub fn list_with(context: &Context, names: &NameSource<'_>, value: &Value) -> Op
     context.latest().find_map(|message| {
         let Message::Data(data) = message else { return None };
         let by = data.output.as_ref()?.call.tool()?;
-        if data.kind == "error" || !names.tools.contains(&by) {
+        if data.is_error() || !names.tools.contains(&by) {
             return None;
         }
         find_list("", data.operation().2?, names.id, &wanted, &|path| is_trusted_at(data, path))

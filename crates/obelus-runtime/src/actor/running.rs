@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use obelus_kernel::Effect;
 use obelus_kernel::session::{Input, Prompt, Start};
 use tokio::sync::Notify;
 
@@ -192,7 +191,7 @@ impl RunningWork {
     }
 
     fn note_effect(&mut self, start: &Start) {
-        if start.tool.effect != Effect::Read {
+        if start.tool.effect.acts() {
             self.effects.insert(start.id.clone());
         }
     }

@@ -91,7 +91,8 @@ fn report_model_call(call: &Value, tool: Option<&Tool>, mode: &str, as_json: boo
     let why = words.model_call;
     let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
     if as_json {
-        let mut document = Gate::explain_model_call(why).to_json();
+        let spoken = json!([{"by": "activities", "says": "allow", "why": why}]);
+        let mut document = json!({"verdict": "allow", "reasons": [], "spoken": spoken});
         document["tool"] = call["_tool"].clone();
         document["effect"] = effect.into();
         document["mode"] = mode.into();
@@ -121,10 +122,10 @@ fn missing_origins(call: &Value, tool: &Tool, words: &PolicyWords) -> Option<Str
     let targets = match &tool.target {
         Some(paths) if paths.is_empty() => Vec::new(),
         Some(paths) => paths.iter().map(|path| format!("`{path}`")).collect(),
-        None if tool.effect.name() == "read" => Vec::new(),
+        None if !tool.effect.acts() => Vec::new(),
         None => vec![words.any_param.to_owned()],
     };
-    let acts = tool.effect.name() != "read";
+    let acts = tool.effect.acts();
     let mut open = Vec::new();
     if call.get("_from").is_none() && !targets.is_empty() {
         open.push(fill(words.no_origins, &[&targets.join(", ")]));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use obelus_kernel::{Effect, Tool};
+use obelus_kernel::Tool;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -58,7 +58,7 @@ pub(super) fn signatures(tools: &[Arc<Tool>]) -> Vec<String> {
 
 fn signature(tool: &Tool, params: &str) -> String {
     let mut text = format!("{}({params})", name(&tool.name));
-    if tool.effect != Effect::Read {
+    if tool.effect.acts() {
         let _ = write!(text, " {}", tool.effect.name());
     }
     let words = tool.schema.get("description");

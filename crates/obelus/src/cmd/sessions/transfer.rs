@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::Input;
-use obelus_kernel::{CallFields as _, Effect, Time};
+use obelus_kernel::{CallFields as _, Time};
 use obelus_runtime::engine::{Digest, Record, RestoreError};
 use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};
@@ -203,7 +203,7 @@ fn effects_after(store: &SqliteStore, id: &str, at: u64) -> Vec<String> {
     for event in history.iter().filter(|event| event.number.record > at) {
         let EventBody::CallBegan { call, attempt: 1, .. } = &event.body else { continue };
         let Some(name) = call.tool() else { continue };
-        if session.context().tool(name).is_none_or(|tool| tool.effect != Effect::Read) {
+        if session.context().tool(name).is_none_or(|tool| tool.effect.acts()) {
             *counts.entry(name).or_default() += 1;
         }
     }
