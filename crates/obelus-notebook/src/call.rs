@@ -18,7 +18,8 @@ use crate::names::Name;
 use crate::path::Path;
 use crate::template::Template;
 use crate::tool::Tool;
-pub use read::{decided_breaches, dotted, faults_of, without_absent};
+pub(crate) use read::{decided_breaches, faults_of};
+pub use read::{dotted, without_absent};
 
 /// A parsed call, before it runs.
 #[derive(Clone, Debug)]
@@ -153,7 +154,7 @@ impl Call {
     }
 
     /// A meta-property of the proposal. With few fields comparing is cheaper than hashing.
-    pub fn meta_field(&self, meta: &str) -> Option<&Value> {
+    pub(crate) fn meta_field(&self, meta: &str) -> Option<&Value> {
         self.raw.as_object()?.iter().find(|(name, _)| *name == meta).map(|(_, value)| value)
     }
 
@@ -196,7 +197,7 @@ impl Call {
     }
 
     /// All kinds that the call names. The default output path does not count.
-    pub fn kinds(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &str> {
         let written = self.writes().filter(|_| !self.keeps_by_default);
         let scoped = self.scopes.iter().filter_map(|scope| match scope {
             Scope::Kind(kind) => Some(kind.as_str()),

@@ -46,7 +46,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// Writes the fields for which `is_part` is true, sorted by key.
-pub fn write_sorted(fields: &Map<String, Value>, is_part: impl Fn(&str) -> bool, text: &mut String) {
+pub(crate) fn write_sorted(fields: &Map<String, Value>, is_part: impl Fn(&str) -> bool, text: &mut String) {
     let mut names: Vec<&String> = fields.keys().filter(|name| is_part(name)).collect();
     names.sort();
     for name in names {

@@ -127,13 +127,13 @@ impl Fault {
     }
 
     /// A fault at a column of an expression, counted from 1.
-    pub fn at_column(rule: Rule, column: usize, text: impl fmt::Display) -> Self {
+    pub(crate) fn at_column(rule: Rule, column: usize, text: impl fmt::Display) -> Self {
         let detail = Some(Box::new(FaultDetail::Column(column)));
         Self { detail, ..Self::new(rule, format!("column {column}: {text}")) }
     }
 
     /// A fault because the value in `field` lacks a required property.
-    pub fn missing_property(rule: Rule, name: &str, text: impl Into<String>) -> Self {
+    pub(crate) fn missing_property(rule: Rule, name: &str, text: impl Into<String>) -> Self {
         Self { detail: Some(Box::new(FaultDetail::MissingProperty(name.into()))), ..Self::new(rule, text) }
     }
 

@@ -32,7 +32,7 @@ impl Method {
     ];
 
     /// The method with this name.
-    pub fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, method)| method)
     }
 

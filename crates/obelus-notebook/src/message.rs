@@ -13,7 +13,8 @@ use crate::fold::Method;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-pub use form::{Member, depth, depth_of_text, unknown_method};
+pub(crate) use form::unknown_method;
+pub use form::{Member, depth, depth_of_text};
 pub use write_effect::WriteEffect;
 
 /// One entry of a context.
@@ -187,7 +188,7 @@ impl Data {
     }
 
     /// The origins of the data: those stated in the message, joined with those that its kind implies.
-    pub fn sources(&self) -> Cow<'_, Origins> {
+    pub(crate) fn sources(&self) -> Cow<'_, Origins> {
         let by_kind = match &self.output {
             // A result without labels is from a call made elsewhere, and is not trusted.
             Some(output) if self.origins.is_none() => {

@@ -60,7 +60,7 @@ impl Segment {
     }
 
     /// Whether two segments can refer to the same place. An index from the end can be any element.
-    pub fn may_equal(&self, other: &Segment) -> bool {
+    pub(crate) fn may_equal(&self, other: &Segment) -> bool {
         match (self.is_from_end(), other.is_from_end()) {
             (false, false) => self.key() == other.key(),
             (true, true) => true,
@@ -70,7 +70,7 @@ impl Segment {
     }
 
     /// Whether this is an index from the end, such as `[-1]`.
-    pub fn is_from_end(&self) -> bool {
+    pub(crate) fn is_from_end(&self) -> bool {
         matches!(self, Segment::Index(n) if *n < 0)
     }
 }
@@ -123,7 +123,7 @@ impl Path {
     }
 
     /// The value at the end of such `data`.
-    pub fn within(&self, data: Value) -> Value {
+    pub(crate) fn within(&self, data: Value) -> Value {
         self.segments.iter().fold(data, |value, segment| match value {
             Value::Object(mut map) => map.swap_remove(segment.key().as_ref()).unwrap_or_default(),
             other => other,

@@ -18,7 +18,7 @@ pub fn word(name: &str) -> String {
 }
 
 /// A value as JSON on one line, with hidden and misleading characters escaped.
-pub fn json(value: &Value) -> String {
+pub(crate) fn json(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Array(items) => format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(", ")),

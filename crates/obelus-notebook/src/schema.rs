@@ -15,7 +15,7 @@ pub(crate) use nulls::without_null_members;
 pub use nulls::without_nulls;
 use parts::{ROOT, pointer_of};
 pub use parts::{part_at, property_names};
-pub use spelling::{NameClash, as_declared};
+pub(crate) use spelling::{NameClash, as_declared};
 
 /// A violation of a schema by a value.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -76,7 +76,7 @@ impl Template {
     }
 
     /// Visits every text with references, with its parts.
-    pub fn each_text<'a>(&'a self, visit: &mut impl FnMut(&'a Template, &'a [TextPart])) {
+    pub(crate) fn each_text<'a>(&'a self, visit: &mut impl FnMut(&'a Template, &'a [TextPart])) {
         match self {
             Template::Literal(_) | Template::Expr(_) => {}
             Template::Text(parts) => visit(self, parts),

@@ -27,7 +27,7 @@ pub use before::Before;
 pub use name_source::NameSource;
 pub(crate) use prescribed::{choice, fill as fill_prescribed, prescribed};
 pub use side_write::SideWrite;
-pub use trust::within as lies_within;
+pub(crate) use trust::within as lies_within;
 pub use words::in_language;
 
 /// The effect of a tool on the outside world.
@@ -224,7 +224,7 @@ impl Tool {
     }
 
     /// Whether the tool itself issues the value at a dotted path of its result.
-    pub fn issues(&self, path: &str) -> bool {
+    pub(crate) fn issues(&self, path: &str) -> bool {
         self.issued.iter().any(|upper| trust::within(path, upper))
     }
 
@@ -316,7 +316,7 @@ impl Tool {
     }
 
     /// The same quick check for parameters without references.
-    pub fn surely_takes<'a>(&self, params: impl Iterator<Item = (&'a String, &'a Value)> + Clone) -> bool {
+    pub(crate) fn surely_takes<'a>(&self, params: impl Iterator<Item = (&'a String, &'a Value)> + Clone) -> bool {
         let Some(plain) = self.plain() else { return false };
         plain.required.iter().all(|name| params.clone().any(|(given, _)| given == name))
             && params.clone().all(|(name, value)| match plain.each.get(name) {

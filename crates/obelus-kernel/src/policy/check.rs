@@ -54,7 +54,7 @@ impl Policy {
     }
 
     /// Examples with another result than stated.
-    pub fn faults_of_examples(&self, tools: &[&Tool]) -> Vec<PolicyFault> {
+    pub(super) fn faults_of_examples(&self, tools: &[&Tool]) -> Vec<PolicyFault> {
         let mut faults = Vec::new();
         for (index, rule) in self.rules().iter().enumerate() {
             let Some(examples) = &rule.examples else { continue };

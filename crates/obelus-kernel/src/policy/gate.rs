@@ -114,7 +114,7 @@ impl Verdict {
     }
 
     /// Whether the mode refuses it, not a rule.
-    pub fn is_by_mode(&self) -> bool {
+    pub(crate) fn is_by_mode(&self) -> bool {
         self.ruling == Ruling::Refuse && matches!(self.reasons.first(), Some(Reason::Mode(..)))
     }
 
@@ -124,7 +124,7 @@ impl Verdict {
     }
 
     /// The JSON for other programs.
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut form = json!({"verdict": self.ruling.name()});
         if !self.reasons.is_empty() {
             form["reasons"] = self.reasons.iter().map(ToString::to_string).collect();
@@ -228,7 +228,7 @@ impl<'a> Gate<'a> {
 
     /// Adds the session's standing consents.
     #[must_use]
-    pub fn with_consents(self, consents: &'a [StandingConsent], now: Time) -> Self {
+    pub(crate) fn with_consents(self, consents: &'a [StandingConsent], now: Time) -> Self {
         Self { consents, now, ..self }
     }
 
@@ -316,7 +316,7 @@ impl<'a> Gate<'a> {
         lines.into_iter().filter_map(|line| self.policy.rule_on_origins(line)).collect()
     }
 
-    /// The refusal by the mode alone, which may have been lowered since a call was judged.
+    /// The first part of [`Self::judge`], for calls that were judged before: the mode may have been lowered since.
     pub(crate) fn refusal_by_mode(&self, tool: &Tool) -> Option<Verdict> {
         let reason = || Reason::Mode(self.mode, tool.effect.name().to_owned());
         (!self.mode.permits(tool.effect)).then(|| Verdict { ruling: Ruling::Refuse, reasons: vec![reason()] })

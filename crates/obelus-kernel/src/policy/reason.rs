@@ -74,7 +74,7 @@ pub enum Reason {
 
 impl Reason {
     /// Whether it concerns origins.
-    pub fn is_about_origins(&self) -> bool {
+    pub(crate) fn is_about_origins(&self) -> bool {
         matches!(
             self,
             Reason::ProposedAfterReading(_)
@@ -85,7 +85,7 @@ impl Reason {
     }
 
     /// Whether the call would do once more what happened, or may have.
-    pub fn is_about_repetition(&self) -> bool {
+    pub(crate) fn is_about_repetition(&self) -> bool {
         matches!(self, Reason::Happened(_) | Reason::MayHaveHappened | Reason::WasInDoubt)
     }
 }

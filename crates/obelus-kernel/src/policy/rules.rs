@@ -127,7 +127,7 @@ impl Policy {
     }
 
     /// The rule for creations proposed after untrusted data was shown (POL-7).
-    pub fn after_reading(&self) -> AfterReading {
+    pub(crate) fn after_reading(&self) -> AfterReading {
         self.after_reading
     }
 

@@ -21,8 +21,8 @@ use obelus_notebook::plan;
 const WHOLE: &str = "plan";
 
 impl Session {
-    /// Changes calls of a plan by index, or the whole plan, and asks again. The reasons stay: they concern the plan as a
-    /// whole, and what was not edited is still the model's. The gate judges each call when it is ready (POL-2).
+    /// Changes calls of a plan by index, or the whole plan, and asks again. The reasons stay: they concern the plan as
+    /// a whole, and what was not edited is still the model's. The gate judges each call when it is ready (POL-2).
     pub(super) fn edit_plan(
         &mut self,
         number: QuestionNumber,

@@ -368,7 +368,7 @@ pub enum Decision {
 
 impl Decision {
     /// The decision in one word.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Decision::Approve { .. } => "approve",
             Decision::Consent { .. } => "consent",

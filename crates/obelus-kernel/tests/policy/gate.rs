@@ -75,7 +75,7 @@ fn a_tool_that_an_allow_list_leaves_out_is_refused() {
 fn the_mode_refuses_before_the_policy_is_asked() {
     let forbidden = Case { mode: Mode::Shadow, policy: json!({"refuse": ["t"]}), proposer: page(), ..acting() };
     let Explanation { verdict, findings } = forbidden.explain();
-    assert!(verdict.is_by_mode());
+    assert_eq!(verdict.ruling(), Ruling::Refuse);
     assert_eq!(verdict.reasons(), [Reason::Mode(Mode::Shadow, "update".to_owned())]);
     let by: Vec<&str> = findings.iter().map(|finding| finding.by.as_str()).collect();
     assert_eq!(by, ["mode", "policy.refuse[0]", "origins"], "what lost is told all the same");
@@ -87,7 +87,8 @@ fn canary_permits_reading_and_creating() {
         [("read", true), ("create", true), ("update", false), ("delete", false), ("configure", false)]
     {
         let case = Case { mode: Mode::Canary, ..case(json!({"x-effect": effect})) };
-        assert_eq!(!case.explain().verdict.is_by_mode(), permitted, "{effect}");
+        let is_refused = matches!(&case.verdict(), (Ruling::Refuse, why) if matches!(why[..], [Reason::Mode(..)]));
+        assert_eq!(!is_refused, permitted, "{effect}");
     }
 }
 

@@ -70,7 +70,7 @@ fn is_forbidden(path: &Path, context: &Context) -> bool {
 }
 
 /// Converts breaches of a schema to faults, each with its field.
-pub fn faults_of(breaches: Vec<Breach>) -> impl Iterator<Item = Fault> {
+pub(crate) fn faults_of(breaches: Vec<Breach>) -> impl Iterator<Item = Fault> {
     breaches.into_iter().map(|breach| {
         let field = dotted(&breach.place);
         breach.into_fault(Rule::Call3).at(&field)
@@ -342,7 +342,7 @@ fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
 
 /// The breaches of the tool's schema that do not depend on the values at the open positions. A text with references is
 /// always a text.
-pub fn decided_breaches(
+pub(crate) fn decided_breaches(
     tool: &Tool,
     outline: &Value,
     params: &[(Name, Template)],

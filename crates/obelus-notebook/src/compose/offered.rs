@@ -71,7 +71,7 @@ pub struct AnswerSchema(Arc<LazyLock<Composed, Box<dyn FnOnce() -> Composed + Se
 
 impl AnswerSchema {
     /// The schema that a function composes.
-    pub fn new(compose: impl FnOnce() -> Composed + Send + 'static) -> Self {
+    pub(crate) fn new(compose: impl FnOnce() -> Composed + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(compose))))
     }
 }

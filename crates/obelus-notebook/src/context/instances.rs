@@ -21,7 +21,7 @@ impl Instances {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.came.len()
     }
 

@@ -79,7 +79,7 @@ impl View {
     }
 
     /// The origins of the value at a path.
-    pub fn origins(&self, path: &[Segment], instance: Option<&str>) -> Origins {
+    pub(crate) fn origins(&self, path: &[Segment], instance: Option<&str>) -> Origins {
         let mut found = self.global.labels.at(path);
         if let Some(layer) = instance.and_then(|name| self.instances.get(name)) {
             let own = layer.value.as_ref().and_then(|value| path.iter().try_fold(value, |value, step| step.of(value)));

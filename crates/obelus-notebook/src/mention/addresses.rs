@@ -65,13 +65,13 @@ pub fn addresses(text: &str) -> Vec<Address> {
 }
 
 /// A URL without `http(s)://` and the last `/`.
-pub fn plain_url(url: &str) -> &str {
+pub(crate) fn plain_url(url: &str) -> &str {
     let url = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or(url);
     url.strip_suffix('/').unwrap_or(url)
 }
 
 /// Only the letters and digits.
-pub fn compact(text: &str) -> String {
+pub(crate) fn compact(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 

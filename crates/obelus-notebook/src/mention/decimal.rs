@@ -10,7 +10,7 @@ pub struct Decimal {
 
 impl Decimal {
     /// The number with these digits before and after its point.
-    pub fn new(is_negative: bool, whole: &str, fraction: &str) -> Self {
+    pub(crate) fn new(is_negative: bool, whole: &str, fraction: &str) -> Self {
         let all = format!("{whole}{fraction}");
         let digits = all.trim_end_matches('0');
         let exponent = (all.len() - digits.len()) as i64 - fraction.len() as i64;
@@ -23,7 +23,7 @@ impl Decimal {
     }
 
     /// Parses a number in the form of JSON.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (is_negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),

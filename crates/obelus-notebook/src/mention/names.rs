@@ -16,7 +16,7 @@ pub enum WordMatch {
 /// How well two folded words match. They match if they are equal, or have at least three letters in common and differ
 /// like endings: one letter is added (`Иван`, `Ивану`), or the last one or two of each differ (`Дарья`, `Дарье`). The
 /// different part begins with a vowel, `й` or `ь`. Words with changing stems do not match (`Павел`, `Павлу`).
-pub fn word_match(one: &str, other: &str) -> Option<WordMatch> {
+pub(crate) fn word_match(one: &str, other: &str) -> Option<WordMatch> {
     if one == other {
         return Some(WordMatch::Equal);
     }

@@ -26,7 +26,7 @@ type Values = SmallVec<[Decimal; 1]>;
 
 impl Numeral {
     /// Whether it has this value.
-    pub fn is_worth(&self, value: &Decimal) -> bool {
+    pub(crate) fn is_worth(&self, value: &Decimal) -> bool {
         self.values.contains(value)
     }
 
@@ -41,13 +41,13 @@ impl Numeral {
     }
 
     /// Whether one end of this range is inside it.
-    pub fn is_cut_by(&self, start: usize, end: usize) -> bool {
+    pub(crate) fn is_cut_by(&self, start: usize, end: usize) -> bool {
         let holds = |at: usize| self.start < at && at < self.end;
         holds(start) || holds(end)
     }
 
     /// Whether it is a number written with exactly these digits.
-    pub fn is_written(&self, text: &str, digits: &str) -> bool {
+    pub(crate) fn is_written(&self, text: &str, digits: &str) -> bool {
         !self.values.is_empty() && &text[self.start..self.end] == digits
     }
 
@@ -278,7 +278,7 @@ fn may_be_day(lexeme: &Lexeme<'_>) -> bool {
 }
 
 /// The word before a position, skipping blanks and `#`.
-pub fn word_before(text: &str, start: usize) -> &str {
+pub(crate) fn word_before(text: &str, start: usize) -> &str {
     let before = text[..start].trim_end_matches([' ', '#']);
     let begin = before
         .rfind(|letter| !is_of_word(letter))

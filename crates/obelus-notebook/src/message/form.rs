@@ -20,7 +20,7 @@ const META: [&str; 8] =
 
 impl Message {
     /// Parses one message from JSON text. The depth is checked before parsing, so that hostile nesting costs nothing.
-    pub fn from_raw(raw: &RawValue) -> Result<Parsed, Fault> {
+    pub(crate) fn from_raw(raw: &RawValue) -> Result<Parsed, Fault> {
         check_depth(depth_of_text(raw.get()))?;
         let value = serde_json::from_str(raw.get()).map_err(|e| Fault::new(Rule::Ctx3, e.to_string()))?;
         Self::from_value(value)
@@ -201,7 +201,7 @@ fn plan(fields: &mut Map<String, Value>) -> Result<Plan, Fault> {
 }
 
 /// The fault for an unknown method.
-pub fn unknown_method(name: &str) -> Fault {
+pub(crate) fn unknown_method(name: &str) -> Fault {
     wrong(format!("unknown method `{name}`: use set, merge, assign, push or concat")).at("_outputMethod")
 }
 

@@ -15,7 +15,7 @@ const MOST_COMPOSED: usize = 64;
 
 /// Two names in one object that the service treats as the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameClash {
+pub(crate) struct NameClash {
     /// Keys and indexes to the object.
     pub place: Vec<String>,
     /// The name that the schema declares.
@@ -24,7 +24,10 @@ pub struct NameClash {
 
 /// The fields of an object with declared spelling: each undeclared name that is equivalent to a declared one is
 /// replaced by it. At the top level names that begin with an underscore are unchanged. None if nothing changes.
-pub fn as_declared(fields: &Map<String, Value>, schema: &Value) -> Result<Option<Map<String, Value>>, NameClash> {
+pub(crate) fn as_declared(
+    fields: &Map<String, Value>,
+    schema: &Value,
+) -> Result<Option<Map<String, Value>>, NameClash> {
     let known = resolved(schema, schema).and_then(properties);
     let is_declared = |name: &str| known.is_some_and(|known| known.contains_key(name));
     // Most calls have only declared names and scalar values.

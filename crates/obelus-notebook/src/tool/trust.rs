@@ -48,7 +48,7 @@ fn depth(path: &str) -> usize {
 }
 
 /// Whether a path is equal to or below another.
-pub fn within(path: &str, upper: &str) -> bool {
+pub(crate) fn within(path: &str, upper: &str) -> bool {
     upper.is_empty() || path == upper || path.strip_prefix(upper).is_some_and(|rest| rest.starts_with('.'))
 }
 

@@ -28,7 +28,7 @@ fn first_sentence(text: &str) -> &str {
 
 impl Tool {
     /// The tool's name for people.
-    pub fn title(&self, language: Option<&str>) -> Option<&str> {
+    pub(crate) fn title(&self, language: Option<&str>) -> Option<&str> {
         in_language(self.schema.get("x-title")?, language)
     }
 

@@ -60,7 +60,7 @@ pub enum QuestionStatus {
 
 impl QuestionStatus {
     /// The name for other programs.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             QuestionStatus::Requested => "requested",
             QuestionStatus::Approved => "approved",
