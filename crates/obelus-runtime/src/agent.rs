@@ -180,7 +180,7 @@ impl Agent {
         Self::load_in(path, None)
     }
 
-    /// The same with texts in this language (`ru`, `en`), if the agent has it.
+    /// Like [`Self::load`], with texts in this language (`ru`, `en`), if the agent has it.
     pub fn load_in(path: &Path, language: Option<&str>) -> Result<Self, Vec<Problem>> {
         let file =
             if path.is_dir() || crate::bundled::is_folder(path) { path.join("agent.yaml") } else { path.to_owned() };
@@ -209,7 +209,7 @@ impl Agent {
         Self::parse_in(file, text, folder, None)
     }
 
-    /// The same with texts in this language, if the agent has it.
+    /// Like [`Self::parse`], with texts in this language, if the agent has it.
     pub fn parse_in(file: &Path, text: &str, folder: &Path, wanted: Option<&str>) -> Result<Self, Vec<Problem>> {
         let mut reader = AgentReader {
             file,

@@ -18,7 +18,7 @@ impl AgentCatalogue {
         Self { roots: roots.into_iter().collect() }
     }
 
-    /// The same for `agents` in the working folder and the folders in `OBELUS_AGENTS`.
+    /// The agents in `agents` in the working folder, in the folders of `OBELUS_AGENTS`, and the bundled ones.
     pub fn of_environment() -> Self {
         let named = std::env::var_os("OBELUS_AGENTS").map(|paths| std::env::split_paths(&paths).collect::<Vec<_>>());
         Self::new(std::iter::once(PathBuf::from("agents")).chain(named.unwrap_or_default()))

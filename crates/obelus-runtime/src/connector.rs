@@ -71,7 +71,7 @@ impl Connections {
     }
 }
 
-/// The same connections for every session, whatever its spec.
+/// Gives every session the same connections, whatever its spec.
 impl Connector for Connections {
     fn begin<'a>(
         &'a self,

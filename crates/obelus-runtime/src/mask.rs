@@ -30,7 +30,7 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     masked
 }
 
-/// The same for a whole value, including field names.
+/// Like [`masked`], for a whole value, including field names.
 pub(crate) fn masked_value(value: &Value) -> Value {
     serde_json::to_value(Masked::new(value)).unwrap_or_default()
 }

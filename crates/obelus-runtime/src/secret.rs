@@ -66,13 +66,13 @@ impl Secret {
         std::env::var(name).ok().filter(|value| !value.trim().is_empty()).map(Self::new)
     }
 
-    /// Declares that an activity uses the secret under this name, so that its results may contain it. A short one is
+    /// Declares that an activity uses the secret under this name, so that its results may contain it. A short secret is
     /// noted for [`Secret::take_short`].
     pub fn declare(&self, name: &str) {
         Self::note_if_short(name, &self.0);
     }
 
-    /// The same for the text of a secret that is not registered yet.
+    /// Like [`Secret::declare`], for the text of a secret that is not registered yet.
     pub fn note_if_short(name: &str, text: &str) {
         if text.trim().len() < SHORTEST_IN_RESULTS {
             SHORT.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_default();
@@ -126,7 +126,7 @@ fn forms(secret: &str) -> Vec<String> {
 }
 
 /// The characters that belong to a text alone in the base64 of a longer one, such as `user:secret`, in both alphabets.
-/// They depend on the number of bytes before the text.
+/// The characters depend on the number of bytes before the text.
 fn base64_after(before: usize, text: &str) -> [String; 2] {
     let bytes = [&b"..."[..before], text.as_bytes()].concat();
     let own = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
@@ -137,7 +137,7 @@ fn known() -> RwLockReadGuard<'static, Vec<Arc<str>>> {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Those that are also masked in results.
+/// The secrets that are also masked in results.
 fn long(known: &[Arc<str>]) -> &[Arc<str>] {
     &known[..known.partition_point(|secret| secret.len() >= SHORTEST_IN_RESULTS)]
 }

@@ -176,7 +176,7 @@ pub fn error_words(error: &ReportError, language: Language) -> String {
     }
 }
 
-/// The same with the code after the message.
+/// An error of a report or a message as text: its message, then its code.
 pub fn failure_in_words(error: &ReportError, language: Language) -> String {
     match (message_in_words(error, language).as_str(), error.code.as_deref().unwrap_or_default()) {
         ("", code) => visible(code),

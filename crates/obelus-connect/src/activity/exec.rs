@@ -167,16 +167,17 @@ impl Program {
         let mut output = Output::default();
         let status = {
             // A program with too much output may never read its input.
-            let talk = async { tokio::try_join!(feed(pipes.stdin, input), output.read(pipes.stdout, pipes.stderr)) };
-            tokio::pin!(talk);
+            let exchange =
+                async { tokio::try_join!(feed(pipes.stdin, input), output.read(pipes.stdout, pipes.stderr)) };
+            tokio::pin!(exchange);
             tokio::select! {
-                told = &mut talk => {
-                    told?;
+                exchanged = &mut exchange => {
+                    exchanged?;
                     group.ended().await
                 }
                 status = group.ended() => {
-                    if let Ok(told) = tokio::time::timeout(GRACE, talk).await {
-                        told?;
+                    if let Ok(exchanged) = tokio::time::timeout(GRACE, exchange).await {
+                        exchanged?;
                     }
                     status
                 }

@@ -1,5 +1,5 @@
 //! The profile of a browser: cookies and stored site data. It is kept with the session, so that the task stays logged
-//! in after a restart, or when another process goes on.
+//! in after a restart, or when another process continues.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};

@@ -70,7 +70,7 @@ impl QuestionView {
         self.build_lines(false)
     }
 
-    /// The same with all details.
+    /// The question as lines, with all details.
     pub fn lines_with_details(&self) -> Vec<ViewLine> {
         self.build_lines(true)
     }

@@ -167,7 +167,7 @@ impl QuestionView {
         Self::with_pages(session, question, None, language)
     }
 
-    /// The same, with the folder of the session's page notes.
+    /// Like [`Self::of`], with the folder of the session's page notes.
     pub fn with_pages(session: &Session, question: &Question, pages: Option<PathBuf>, language: Language) -> Self {
         let titles = titles_of(session, &question.id, pages, language);
         let result_read_by = readers_of_result(session, question, &titles);
@@ -180,7 +180,7 @@ impl QuestionView {
         view
     }
 
-    /// The same without the session, by the titles of its tools.
+    /// A question without its session, by the titles of its tools.
     pub fn by_titles(question: &Question, titles: &Titles, language: Language) -> Self {
         QuestionViewBuilder { question, titles, pages: &titles.pages(), language, proposed: None }.view()
     }
@@ -224,7 +224,7 @@ impl QuestionView {
         }
     }
 
-    /// The same with another id for the answer, such as `SESSION:QUESTION`.
+    /// The question with another id for the answer, such as `SESSION:QUESTION`.
     #[must_use]
     pub fn under(self, id: impl Into<String>) -> Self {
         Self { id: id.into(), ..self }

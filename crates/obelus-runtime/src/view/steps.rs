@@ -207,7 +207,7 @@ impl StepLine {
         line.hanging(2)
     }
 
-    /// The same without the sign.
+    /// The step on one line, without its sign.
     pub fn words(&self) -> ViewLine {
         let mut line = ViewLine::default().shown(Tone::Plain, &self.headline);
         if let Some(comment) = &self.comment {

@@ -44,13 +44,13 @@ impl Titles {
         Self { tools, code: self.code, pages: self.pages.clone(), zone: self.zone.clone() }
     }
 
-    /// The same, with the folder of the page notes.
+    /// These titles, with the folder of the page notes.
     #[must_use]
     pub fn with_pages(self, pages: Option<PathBuf>) -> Self {
         Self { pages, ..self }
     }
 
-    /// The same, with the time zone of the agent.
+    /// These titles, with the time zone of the agent.
     #[must_use]
     pub fn with_zone(self, zone: Option<String>) -> Self {
         Self { zone, ..self }

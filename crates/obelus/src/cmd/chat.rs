@@ -219,13 +219,13 @@ async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
 /// The agent and its mode.
 fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> Vec<text::StyledLine> {
     let head = text::StyledLine::new().shown(crate::output::BOLD, agent);
-    let kept = match kept_as {
+    let saved = match kept_as {
         Some(session) => fill(phrases.chat.kept, &[session]),
         None => phrases.chat.not_kept.to_owned(),
     };
     let mode_is = fill(phrases.chat.mode_is, &[mode.name(), mode_means(mode, phrases)]);
     vec![
-        head.own(crate::output::DIM, format!("  {kept}")).hanging(2),
+        head.own(crate::output::DIM, format!("  {saved}")).hanging(2),
         text::StyledLine::of(editor::colour(mode), mode_is),
         text::StyledLine::of(crate::output::DIM, phrases.chat.hello),
     ]

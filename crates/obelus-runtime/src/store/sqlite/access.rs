@@ -1,5 +1,5 @@
-//! Who may write to a store. Only its owner: whoever can write there can answer for the owner, and name programs that
-//! a session starts.
+//! Who may write to a store: its owner alone. Anybody who can write to it can answer for the owner, and name programs
+//! that a session starts.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
