@@ -8,11 +8,11 @@ use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Outcome};
 use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
-use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
+use super::scheduler::{Claimed, Frozen, Readiness, Status, call_id, with_instance};
 use super::sent_by::SentBy;
 use super::solve::has_output;
 use super::turn::Phase;
-use super::{Session, error_data};
+use super::{FailureCode, Session, error_data};
 use crate::call::Call;
 use crate::call::freeze::{add_metas, fit, frozen_call, frozen_fields, whole_proposal, with_fields};
 use crate::expr::Expr;
@@ -114,7 +114,7 @@ impl Session {
         }
         if let Some(job) = self.scheduler.job_mut(at) {
             let lacks = Some(Lack::Value(expr.to_string()));
-            let error = ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(NO_VALUE, text) };
+            let error = ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(FailureCode::NoValue, text) };
             job.error = Some(Box::new(error));
         }
         self.close(at, Status::Skipped);
@@ -337,7 +337,7 @@ impl Session {
         for at in self.scheduler.drop_open() {
             if let Some(job) = self.scheduler.job_mut(at) {
                 let message = "the turn ended before it could start";
-                job.error = Some(Box::new(ReportError::new("not_started", message)));
+                job.error = Some(Box::new(ReportError::new(FailureCode::NotStarted, message)));
             }
             self.close(at, Status::Skipped);
         }

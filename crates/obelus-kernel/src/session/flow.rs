@@ -11,7 +11,7 @@ use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
 use super::turn::Phase;
-use super::{Refused, Session, error_data};
+use super::{FailureCode, Refused, Session, error_data};
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
@@ -159,7 +159,7 @@ impl Session {
         };
         if stops {
             self.turn.enter(Phase::Working);
-            self.turn.must_end(TurnEnd::Stopped, "stopped", "stopped by a person");
+            self.turn.must_end(TurnEnd::Stopped, FailureCode::Stopped, "stopped by a person");
         }
         self.drop_held();
         self.give_to_delegates(&Input::Stop);

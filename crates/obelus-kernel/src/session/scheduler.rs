@@ -25,7 +25,6 @@ use crate::origin::Origins;
 use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
-pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
 use step::ValueState;
 pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger, with_instance};
 
