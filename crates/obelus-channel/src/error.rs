@@ -133,6 +133,11 @@ impl ChannelError {
         }
     }
 
+    /// Whether there is no such session.
+    pub fn is_unknown_session(&self) -> bool {
+        matches!(self, Self::Host(HostError::Store(StoreError::Unknown(_))))
+    }
+
     /// The error and the remedy, as text for people. Untrusted text in it is escaped.
     pub fn words(&self, language: Language) -> String {
         let words = &language.words().channel;

@@ -88,9 +88,12 @@ async fn an_exit_code_is_an_error_with_the_last_lines() {
 #[tokio::test]
 async fn death_by_a_signal_has_its_own_error() {
     let failed = error(sh("echo going >&2; kill -9 $$"), reading(json!({}))).await;
-    assert_eq!((failed.code.as_str(), failed.message.as_str()), ("signal_9", "going"));
+    assert_eq!((failed.code.to_string().as_str(), failed.message.as_str()), ("signal_9", "going"));
     let failed = error(sh("kill -TERM $$"), reading(json!({}))).await;
-    assert_eq!((failed.code.as_str(), failed.message.as_str()), ("signal_15", "sh was killed by signal 15"));
+    assert_eq!(
+        (failed.code.to_string().as_str(), failed.message.as_str()),
+        ("signal_15", "sh was killed by signal 15")
+    );
 }
 
 #[tokio::test]

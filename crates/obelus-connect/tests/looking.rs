@@ -156,7 +156,7 @@ async fn other_refusals_do_not_disable_pictures() {
     .await;
     let shot = Shot::new("long", PNG);
     let reply = say(&open(&server, options(), &shot).await).await;
-    assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (TurnEnd::Degraded, "bad_request"));
+    assert_eq!((reply.ends, reply.reason.unwrap().code.to_string().as_str()), (TurnEnd::Degraded, "bad_request"));
     assert_eq!(server.asked().len(), 2);
 }
 

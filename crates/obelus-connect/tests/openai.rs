@@ -254,7 +254,7 @@ async fn each_failure_ends_in_the_degraded_answer_and_the_next_turn_works() {
         let before = live.state().await;
         let reply = say(&live, "привет").await;
         let reason = reply.reason.clone().unwrap();
-        assert_eq!((reply.ends, reason.code.as_str()), (TurnEnd::Degraded, code), "{index}: {reason:?}");
+        assert_eq!((reply.ends, reason.code.to_string().as_str()), (TurnEnd::Degraded, code), "{index}: {reason:?}");
         assert!(!reason.message.contains("s3cr3t"), "{}", reason.message);
         let words = obelus_runtime::people::why_it_ended(&reply, None, obelus_runtime::Language::Russian);
         assert!(words.contains("сохранены"), "{words}");

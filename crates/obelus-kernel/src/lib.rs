@@ -59,7 +59,6 @@ pub mod jq {
 
 /// The parts of memory, for reading it message by message.
 pub mod memory {
-    pub use obelus_notebook::context::LoadPast;
     pub use obelus_notebook::message::Member;
     pub use obelus_notebook::origin::{Origin, Origins};
     pub use obelus_notebook::path::Segment;

@@ -104,7 +104,7 @@ use serde_json::{Value, json};
 pub use crate::policy::gate::Mode;
 pub use ids::{CallId, QuestionId, RequestId};
 pub use inbox::{About, AskedCall, Change, Question, QuestionStatus};
-pub use input::{Answer, CallError, Decision, Input, Outcome};
+pub use input::{Answer, CallError, Decision, FailureCode, Input, Outcome};
 pub use obelus_notebook::call_texts::Named;
 pub use obelus_notebook::describe::{ValueMark, quoted_value};
 pub use obelus_notebook::dialect::Solution;

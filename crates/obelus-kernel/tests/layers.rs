@@ -21,6 +21,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
             "wording",
             "shorten",
             "fault",
+            "failure_code",
             "names",
             "canonical",
             "path",

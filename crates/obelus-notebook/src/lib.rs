@@ -26,6 +26,7 @@ pub mod dialect;
 pub mod dotted;
 pub mod edited;
 pub mod expr;
+pub mod failure_code;
 pub mod fault;
 pub mod fold;
 pub mod glob;

@@ -169,8 +169,8 @@ fn masked(outcome: Outcome) -> Outcome {
             Outcome::Messages(messages)
         }
         Outcome::Error(error) => {
-            let (code, message) =
-                (without_secrets(&error.code).into_owned(), without_secrets(&error.message).into_owned());
+            let code = without_secrets(&error.code.to_string()).as_ref().into();
+            let message = without_secrets(&error.message).into_owned();
             Outcome::Error(CallError { code, message, ..error })
         }
         Outcome::Lost { message } => Outcome::Lost { message: without_secrets(&message).into_owned() },

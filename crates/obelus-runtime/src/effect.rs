@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use obelus_kernel::session::{Answer, CallError, CallId, Input, Outcome, Prompt, RequestId, Start};
+use obelus_kernel::session::{Answer, CallError, CallId, FailureCode, Input, Outcome, Prompt, RequestId, Start};
 
 use crate::activity::{Activities, Activity, Work};
 use crate::connector::Connections;
@@ -60,7 +60,7 @@ impl RunningCall<()> {
         let mut work = work.map(move |ended| {
             let outcome = ended.unwrap_or_else(|_| {
                 let words = "the activity failed; this is a mistake in its code";
-                failed(is_harmless, "panic", words.to_owned())
+                failed(is_harmless, "panic".into(), words.to_owned())
             });
             before_journal(outcome)
         });
@@ -80,10 +80,9 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
         let to_end = async {
             let outcome = match lost {
                 Some(outcome) => outcome,
-                None => elicitor
-                    .limited(limit, work)
-                    .await
-                    .unwrap_or_else(|| failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))),
+                None => elicitor.limited(limit, work).await.unwrap_or_else(|| {
+                    failed(is_harmless, FailureCode::Timeout, format!("no result within {}", seconds(limit)))
+                }),
             };
             match (outcome, doubt) {
                 (Outcome::Lost { message }, Some(doubt)) => doubt.settle(message).await,
@@ -94,7 +93,7 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
             biased;
             input = to_end => input,
             () = stopped => if is_harmless {
-                let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
+                let outcome = failed(true, FailureCode::Stopped, "ended before it had a result".to_owned());
                 Input::Ended { id, outcome }
             } else {
                 // The call may have happened: a person is asked, as after a crash.
@@ -150,14 +149,14 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
         None => prompt.observed.values().cloned().collect(),
     };
     let answer = AssertUnwindSafe(model.ask_streaming(prompt, parts)).catch_unwind();
-    let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
+    let failed = |code: FailureCode, words: &str| Answer::Failed { code, message: words.to_owned() };
     async move {
         let answer = tokio::select! {
             biased;
             answer = answer => answer.unwrap_or_else(|_| {
-                failed("panic", "the model's client failed; this is a mistake in the program")
+                failed("panic".into(), "the model's client failed; this is a mistake in the program")
             }),
-            () = stopped => failed("stopped", "stopped before the model answered"),
+            () = stopped => failed(FailureCode::Stopped, "stopped before the model answered"),
         };
         without_secrets_of(Input::Answer { id, answer: without_observations(answer, &observations) })
     }
@@ -241,7 +240,7 @@ fn without_observations(answer: Answer, observations: &[Arc<str>]) -> Answer {
 }
 
 /// The outcome of a call without a result: in doubt, unless it is harmless to repeat.
-fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
+fn failed(is_harmless: bool, code: FailureCode, message: String) -> Outcome {
     if is_harmless { Outcome::Error(CallError::new(code, message)) } else { Outcome::Lost { message } }
 }
 

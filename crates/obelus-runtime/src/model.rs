@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use obelus_kernel::dialect::Piece;
 pub use obelus_kernel::session::Used;
-use obelus_kernel::session::{Answer, Prompt, RequestId};
+use obelus_kernel::session::{Answer, FailureCode, Prompt, RequestId};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// The future of an answer. Dropping it must stop the request.
@@ -71,6 +71,6 @@ pub struct NoModel;
 impl Model for NoModel {
     fn ask(&self, _: Prompt) -> AnswerFuture {
         let message = "no model was given; name one with --model, such as openai:NAME or playbook:FILE";
-        Box::pin(std::future::ready(Answer::Failed { code: "no_model".to_owned(), message: message.to_owned() }))
+        Box::pin(std::future::ready(Answer::Failed { code: FailureCode::NoModel, message: message.to_owned() }))
     }
 }

@@ -14,8 +14,8 @@ mod replica;
 
 use std::sync::Arc;
 
-use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start, Task};
+use obelus_kernel::{Message, Time};
 use serde_json::Value;
 
 pub use replay::{InputEffects, advance};
@@ -219,7 +219,7 @@ fn past_of(
     id: &str,
     session_factory: &SessionFactory,
     seq: u64,
-) -> obelus_kernel::memory::LoadPast {
+) -> Arc<dyn Fn() -> Result<Vec<Message>, String> + Send + Sync> {
     let (store, id, session_factory) = (Arc::clone(store), id.to_owned(), Arc::clone(session_factory));
     Arc::new(move || {
         let journaled = store.load(&id, 0, Some(seq)).map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use obelus_kernel::CallFields as _;
 use obelus_kernel::session::options::Limit;
 use obelus_kernel::session::refusals::RefusalCode as Code;
 use obelus_kernel::session::report_error::ReportError;
-use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Refused, Reply, TurnEnd};
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, FailureCode, Refused, Reply, TurnEnd};
 use obelus_kernel::{Rule, visible};
 pub use obelus_words::Language;
 pub(crate) use obelus_words::fill;
@@ -41,9 +41,9 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
     let (what, advice) = match reply.ends {
         TurnEnd::Output | TurnEnd::Waiting => return None,
         TurnEnd::Degraded => {
-            let code = reply.reason.as_ref().map_or("", |reason| reason.code.as_str());
-            let (what, advice) = obelus_words::degraded(code, language);
-            (with_details(what, reply, code, language), Some(advice))
+            let code = reply.reason.as_ref().map(|reason| reason.code.to_string());
+            let (what, advice) = obelus_words::degraded(&code.unwrap_or_default(), language);
+            (with_details(what, reply, language), Some(advice))
         }
         TurnEnd::Limit => {
             let limit = reply.reason.as_ref().map(|reason| limit_in_words(reason, language));
@@ -57,10 +57,12 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
 
 /// The text with the server's message. Format errors of an answer are in English, for the model, so only English
 /// readers see them; so is the message that there is no key, which the advice repeats.
-fn with_details(what: &str, reply: &Reply, code: &str, language: Language) -> String {
-    let is_english = matches!(code, "out_of_format" | "no_key");
+fn with_details(what: &str, reply: &Reply, language: Language) -> String {
+    let is_english = |code: &FailureCode| matches!(code, FailureCode::OutOfFormat | FailureCode::NoKey);
     match &reply.reason {
-        Some(reason) if language == Language::English || !is_english => format!("{what}: {}", visible(&reason.message)),
+        Some(reason) if language == Language::English || !is_english(&reason.code) => {
+            format!("{what}: {}", visible(&reason.message))
+        }
         _ => format!("{what}."),
     }
 }
@@ -73,7 +75,9 @@ fn limit_in_words(reason: &CallError, language: Language) -> String {
         Some(Limit::Tokens(most)) => (words.limit_tokens, most),
         Some(Limit::Calls(most)) => (words.limit_calls, most),
         Some(Limit::Steps(most)) => (words.limit_steps, most),
-        None if reason.code == "same_failure" && language == Language::Russian => return words.same_failure.to_owned(),
+        None if reason.code == FailureCode::SameFailure && language == Language::Russian => {
+            return words.same_failure.to_owned();
+        }
         None => return visible(&reason.message),
     };
     fill(phrase, &[&most.to_string()])
@@ -169,8 +173,8 @@ fn one_line(report: &CallReport, titles: &dyn ToolNames, language: Language) -> 
 
 /// An error of a report or a message as text: its code and message.
 pub fn error_words(error: &ReportError, language: Language) -> String {
-    let code = error.rule.map(Rule::name).or(error.code.as_deref()).unwrap_or_default();
-    match (code, message_in_words(error, language)) {
+    let code = error.rule.map(|rule| rule.to_string()).or_else(|| code_of(error)).unwrap_or_default();
+    match (code.as_str(), message_in_words(error, language)) {
         ("", message) => visible(&message),
         (code, message) => visible(&format!("{code}: {message}")),
     }
@@ -178,11 +182,15 @@ pub fn error_words(error: &ReportError, language: Language) -> String {
 
 /// An error of a report or a message as text: its message, then its code.
 pub fn failure_in_words(error: &ReportError, language: Language) -> String {
-    match (message_in_words(error, language).as_str(), error.code.as_deref().unwrap_or_default()) {
+    match (message_in_words(error, language).as_str(), code_of(error).unwrap_or_default().as_str()) {
         ("", code) => visible(code),
         (message, "") => visible(message),
         (message, code) => visible(&format!("{message} ({code})")),
     }
+}
+
+fn code_of(error: &ReportError) -> Option<String> {
+    error.code.as_ref().map(FailureCode::to_string)
 }
 
 /// The message of an error. Activities write English for the model; other readers get the meaning of the code, if it
@@ -194,12 +202,15 @@ fn message_in_words(error: &ReportError, language: Language) -> String {
     }
     // Messages of the policy and reasons of a person's denial are already in the user's language, or were written by a
     // person.
-    let code = error.code.as_deref().unwrap_or_default();
-    let known = obelus_words::failure(code, language);
-    let number = code.strip_prefix("exit_").or_else(|| code.strip_prefix("http_"));
+    let known = obelus_words::failure(&code_of(error).unwrap_or_default(), language);
+    let number = match &error.code {
+        Some(FailureCode::Exit(code)) => Some(code.to_string()),
+        Some(FailureCode::Http(status)) => Some(status.to_string()),
+        _ => None,
+    };
     // A program or service says more than its number.
     if let (Some(known), Some(number)) = (&known, number)
-        && !message.ends_with(number)
+        && !message.ends_with(&number)
     {
         return format!("{known}: {message}");
     }
@@ -215,7 +226,7 @@ mod tests {
     #[test]
     fn the_words_of_a_program_or_a_service_follow_the_meaning_of_the_code() {
         let told = |code: &str, message: &str| {
-            let code = Some(code.to_owned().into());
+            let code = Some(code.into());
             let error = ReportError { code, message: message.to_owned(), ..ReportError::default() };
             failure_in_words(&error, Language::Russian)
         };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use obelus_connect::model::SentChars;
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Answer, CallError, Outcome, Prompt, Spent, Used};
+use obelus_kernel::session::{Answer, CallError, FailureCode, Outcome, Prompt, Spent, Used};
 use obelus_runtime::Agent;
 use serde_json::{Value, json};
 
@@ -189,8 +189,16 @@ struct Scripted {
 }
 
 /// Errors that a retry cannot fix.
-const FATAL_CODES: [&str; 8] =
-    ["no_model", "no_key", "no_secret", "bad_settings", "unauthorised", "forbidden", "unknown_model", "quota"];
+const FATAL_CODES: [FailureCode; 8] = [
+    FailureCode::NoModel,
+    FailureCode::NoKey,
+    FailureCode::NoSecret,
+    FailureCode::BadSettings,
+    FailureCode::Unauthorised,
+    FailureCode::Forbidden,
+    FailureCode::UnknownModel,
+    FailureCode::Quota,
+];
 
 impl Peers for ModelPeers<'_> {
     fn begin(&mut self, turn: &Value) {
@@ -211,7 +219,7 @@ impl Peers for ModelPeers<'_> {
             }
             Answer::Failed { code, message } => {
                 problems.push(format!("the model did not answer: {message} ({code})"));
-                if FATAL_CODES.contains(&code.as_str()) {
+                if FATAL_CODES.contains(code) {
                     self.hopeless = Some(message.clone());
                 }
                 0

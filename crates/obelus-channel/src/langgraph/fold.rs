@@ -148,7 +148,7 @@ impl Fold {
     }
 
     fn end(&mut self, event: &SessionEvent, reply: &Reply) {
-        let reason = reply.reason.as_ref().map(|reason| (reason.code.clone(), reason.message.clone()));
+        let reason = reply.reason.as_ref().map(|reason| (reason.code.to_string(), reason.message.clone()));
         let end = RunEnd { at: event.at, ends: reply.ends, reason };
         for run in self.runs.iter_mut().filter(|run| run.end.is_none() && !self.queue.contains(&run.record)) {
             run.end = Some(end.clone());

@@ -168,6 +168,6 @@ fn failed_of<'a>(calls: &[&'a CallReport]) -> Option<&'a CallReport> {
 /// The code and text of an error.
 fn error_of(report: &CallReport, language: Language) -> (String, String) {
     let error = report.error.as_deref();
-    let code = error.and_then(ReportError::code_or_rule).unwrap_or("error");
-    (code.to_owned(), error.map(|error| failure_in_words(error, language)).unwrap_or_default())
+    let code = error.and_then(ReportError::code_or_rule).unwrap_or_else(|| "error".to_owned());
+    (code, error.map(|error| failure_in_words(error, language)).unwrap_or_default())
 }

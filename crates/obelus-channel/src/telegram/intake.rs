@@ -8,7 +8,7 @@ use std::time::Duration;
 use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
-use obelus_runtime::{EventNumber, Language, system_clock};
+use obelus_runtime::{EventNumber, HostError, Language, StoreError, system_clock};
 use obelus_words::fill;
 use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ impl Bot {
             match sent {
                 Ok(_) => return,
                 // The session was removed.
-                Err(error) if error.code() == "unknown_session" && tries < TRIES => {
+                Err(error) if error.is_unknown_session() && tries < TRIES => {
                     self.keep(|saved| {
                         let session = saved.session_of(from.user, from.chat);
                         saved.talks.remove(&session);
@@ -235,7 +235,9 @@ impl Bot {
             let shown = match self.service.create_session(new).await {
                 Ok(_) => EventNumber::START,
                 // It was created before a crash, or the bot's file was lost: its events are not shown again.
-                Err(error) if error.code() == "exists" => self.latest_event(&session).await?,
+                Err(ChannelError::Host(HostError::Store(StoreError::Exists(_) | StoreError::NameUsed(_)))) => {
+                    self.latest_event(&session).await?
+                }
                 Err(error) => return Err(error),
             };
             let lang = from.language.code().to_owned();

@@ -90,7 +90,7 @@ impl SessionPresenter {
             match self.bot.service.events(&self.session, Some(self.after)).await {
                 // The handle keeps the feed open.
                 Ok((_handle, events)) => self.follow(events).await,
-                Err(error) if error.code() == "unknown_session" => {
+                Err(error) if error.is_unknown_session() => {
                     self.bot.keep(|saved| saved.talks.remove(&self.session));
                 }
                 Err(error) => {

@@ -137,7 +137,7 @@ impl Spans {
     fn end_call(&mut self, id: &str, outcome: &Outcome, at: Time) -> Option<Value> {
         let mut call = self.calls.remove(id)?;
         let error = match outcome {
-            Outcome::Error(error) => Some(error.code.clone()),
+            Outcome::Error(error) => Some(error.code.to_string()),
             Outcome::Lost { .. } => Some("in_doubt".to_owned()),
             Outcome::Value(value) if self.about.with_content => {
                 call.attributes.insert("gen_ai.tool.call.result".to_owned(), value.to_string().into());

@@ -13,7 +13,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::{CallError, Outcome};
+use obelus_kernel::session::{CallError, FailureCode, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -94,8 +94,8 @@ impl Activity for Exec {
 
 /// Whether the program was killed by a signal, or because its output was too large or broke off.
 fn was_killed(error: &CallError) -> bool {
-    let is_unread = !error.happened && ["output_too_large", "bad_output"].contains(&error.code.as_str());
-    is_unread || error.code.starts_with("signal_")
+    let is_unread = matches!(error.code, FailureCode::OutputTooLarge | FailureCode::BadOutput) && !error.happened;
+    is_unread || matches!(error.code, FailureCode::Signal(_))
 }
 
 /// The answer of a reconciling program: `{"happened": RESULT}`, `{"did_not": true}` or `{"unknown": "WORDS"}`.
@@ -223,10 +223,10 @@ impl Program {
     /// The error of a failed program, with its stderr if there is any.
     fn failed(&self, status: ExitStatus, output: &Output) -> AttemptFailure {
         let (code, what) = match (status.code(), status.signal()) {
-            (Some(code), _) => (format!("exit_{code}"), format!("ended with exit code {code}")),
+            (Some(code), _) => (FailureCode::Exit(code), format!("ended with exit code {code}")),
             (None, signal) => {
                 let signal = signal.unwrap_or_default();
-                (format!("signal_{signal}"), format!("was killed by signal {signal}"))
+                (FailureCode::Signal(signal), format!("was killed by signal {signal}"))
             }
         };
         let stderr = output.last_words();

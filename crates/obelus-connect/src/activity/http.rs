@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use minijinja::value::{Serde, Value as Given};
 use obelus_kernel::Effect;
-use obelus_kernel::session::{CallError, Outcome};
+use obelus_kernel::session::{CallError, FailureCode, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Secret, Work};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
@@ -92,11 +92,15 @@ impl Activity for Http {
         Box::pin(async move {
             let result = match endpoint.secrets() {
                 Ok(secrets) => endpoint.run(&work, &secrets, retry).await,
-                Err(name) => Err(CallError::new("no_secret", format!("the environment has no `{name}`; set it"))),
+                Err(name) => {
+                    Err(CallError::new(FailureCode::NoSecret, format!("the environment has no `{name}`; set it")))
+                }
             };
             match result.and_then(|value| messages::outcome_of(value).map_err(CallError::after_success)) {
                 Err(error) if is_lost(&error) && !work.tool.idempotent => Outcome::Lost { message: error.message },
-                Err(error) if error.code.starts_with("http_5") => Outcome::Error(error.perhaps_after_effect()),
+                Err(error) if matches!(error.code, FailureCode::Http(500..=599)) => {
+                    Outcome::Error(error.perhaps_after_effect())
+                }
                 result => result.unwrap_or_else(Outcome::Error),
             }
         })
@@ -125,7 +129,7 @@ impl Activity for Http {
                     Some(Value::Array(items)) if items.is_empty() => Reconciled::DidNot,
                     Some(result) => Reconciled::Happened(Outcome::Value(result.clone())),
                 },
-                Err(error) if error.code == "http_404" => Reconciled::DidNot,
+                Err(error) if error.code == FailureCode::Http(404) => Reconciled::DidNot,
                 Err(error) => Reconciled::Unknown(format!("the look at it failed: {}", error.message)),
             }
         }))
@@ -139,8 +143,8 @@ impl Activity for Http {
 /// Whether the request may have been carried out without an answer: the connection broke, a gateway gave up, or the
 /// answer leads to another page.
 fn is_lost(error: &CallError) -> bool {
-    let codes = ["lost_answer", "http_502", "http_504", "redirected", "http_301", "http_302", "http_303"];
-    codes.contains(&error.code.as_str())
+    use FailureCode::{Http, LostAnswer, Redirected};
+    matches!(error.code, LostAnswer | Redirected | Http(301..=303 | 502 | 504))
 }
 
 impl Endpoint {

@@ -1,6 +1,6 @@
 //! Results of activities: a value, or messages for chosen paths (CALL-5).
 
-use obelus_kernel::session::{CallError, Outcome};
+use obelus_kernel::session::{CallError, FailureCode, Outcome};
 use serde_json::Value;
 
 /// The only field of a result that consists of messages.
@@ -15,6 +15,6 @@ pub(super) fn outcome_of(result: Value) -> Result<Outcome, CallError> {
     }
     match fields.remove(MESSAGES) {
         Some(Value::Array(messages)) => Ok(Outcome::Messages(messages)),
-        _ => Err(CallError::new("bad_output", format!("`{MESSAGES}` must be a list of data messages"))),
+        _ => Err(CallError::new(FailureCode::BadOutput, format!("`{MESSAGES}` must be a list of data messages"))),
     }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use obelus_kernel::Effect;
-use obelus_kernel::session::CallError;
+use obelus_kernel::session::{CallError, FailureCode};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause, even if the peer asks for more, because a call has a time limit.
@@ -34,12 +34,12 @@ pub(super) enum RetryAdvice {
 
 impl AttemptFailure {
     /// A permanent failure.
-    pub(super) fn lasting(code: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn lasting(code: impl Into<FailureCode>, message: impl Into<String>) -> Self {
         Self { error: CallError::new(code, message), again: RetryAdvice::Never }
     }
 
     /// A temporary failure.
-    pub(super) fn passing(code: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn passing(code: impl Into<FailureCode>, message: impl Into<String>) -> Self {
         Self { error: CallError::new(code, message), again: RetryAdvice::Soon }
     }
 }

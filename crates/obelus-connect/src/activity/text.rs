@@ -1,6 +1,6 @@
 //! Short excerpts of foreign text for error messages.
 
-use obelus_kernel::session::CallError;
+use obelus_kernel::session::{CallError, FailureCode};
 use obelus_runtime::text::clip;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(super) fn read_json(bytes: &[u8], what: &str) -> Result<Value, CallError> {
         let end = (error.column() + AFTER).min(line.len());
         let near = one_line(&String::from_utf8_lossy(&line[start..end]));
         let near = if near.is_empty() { String::new() } else { format!(", near `{near}`") };
-        CallError::new("bad_output", format!("{what} is not JSON: {error}{near}"))
+        CallError::new(FailureCode::BadOutput, format!("{what} is not JSON: {error}{near}"))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use obelus_kernel::Time;
-use obelus_kernel::session::CallError;
+use obelus_kernel::session::{CallError, FailureCode};
 use obelus_kernel::visible;
 use obelus_words::{Language, PortalWords, fill};
 
@@ -94,9 +94,11 @@ impl PortalFailure {
                 let when = reset_at.map(|seconds| at(seconds, language)).unwrap_or_default();
                 CallError::new("OPERATION_TIME_LIMIT", format!("{}{when}", words.out_of_time))
             }
-            PortalFailure::NotSent(cause) => CallError::new("unreachable", fill(words.not_sent, &[portal, &cause])),
-            PortalFailure::Lost(cause) => CallError::new("lost_answer", format!("{portal}: {cause}")),
-            PortalFailure::TooLarge => CallError::new("output_too_large", words.too_large),
+            PortalFailure::NotSent(cause) => {
+                CallError::new(FailureCode::Unreachable, fill(words.not_sent, &[portal, &cause]))
+            }
+            PortalFailure::Lost(cause) => CallError::new(FailureCode::LostAnswer, format!("{portal}: {cause}")),
+            PortalFailure::TooLarge => CallError::new(FailureCode::OutputTooLarge, words.too_large),
             PortalFailure::Portal(error) => CallError::new(error.plain_code(), error.words(method, language)),
             PortalFailure::Wrong(error) => error,
         }

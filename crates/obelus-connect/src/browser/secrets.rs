@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use obelus_kernel::closest;
-use obelus_kernel::session::CallError;
+use obelus_kernel::session::{CallError, FailureCode};
 use obelus_runtime::Secret;
 use url::Url;
 
@@ -90,7 +90,7 @@ impl Secrets {
         let Some(secret) = Secret::from_env(&source.variable) else {
             let words =
                 format!("`${name}` is not set: put it into the variable {} of the environment", source.variable);
-            return Err(CallError::new("no_secret", words));
+            return Err(CallError::new(FailureCode::NoSecret, words));
         };
         if secret.expose().chars().count() < SHORTEST {
             let words = format!("`${name}` is shorter than {SHORTEST} characters, and could not be hidden on a page");
@@ -198,7 +198,7 @@ mod tests {
             ("$BANK", bank, field(bank, false, false), None),
             ("$BANK", bank, field(bank, false, true), Some("secret_visible")),
         ] {
-            assert_eq!(code(text, page, field.clone()).as_deref(), expected, "{text} {page} {field:?}");
+            assert_eq!(code(text, page, field.clone()), expected.map(FailureCode::from), "{text} {page} {field:?}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The errors of a server.
 
+use obelus_kernel::session::FailureCode;
 use obelus_kernel::visible;
 use obelus_runtime::masking::without_secrets;
 use obelus_runtime::text::clip;
@@ -48,19 +49,19 @@ pub enum McpErrorKind {
 
 impl McpErrorKind {
     /// Its code in the errors of calls.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> FailureCode {
         match self {
-            Self::NoSecret => "no_secret",
-            Self::NoStart => "mcp_start",
-            Self::NoAccess => "login",
-            Self::Closed => "mcp_closed",
-            Self::Refused => "refused",
-            Self::ToolChanged => "tool_changed",
-            Self::Said => "tool",
-            Self::Lost => "lost_answer",
-            Self::Late => "timeout",
-            Self::TooLarge => "too_large",
-            Self::Garbage => "bad_output",
+            Self::NoSecret => FailureCode::NoSecret,
+            Self::NoStart => "mcp_start".into(),
+            Self::NoAccess => "login".into(),
+            Self::Closed => "mcp_closed".into(),
+            Self::Refused => "refused".into(),
+            Self::ToolChanged => "tool_changed".into(),
+            Self::Said => "tool".into(),
+            Self::Lost => FailureCode::LostAnswer,
+            Self::Late => FailureCode::Timeout,
+            Self::TooLarge => FailureCode::TooLarge,
+            Self::Garbage => FailureCode::BadOutput,
         }
     }
 

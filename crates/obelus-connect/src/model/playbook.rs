@@ -110,7 +110,7 @@ impl Playbook {
     /// The answer to a request; the same request always gets the same answer.
     pub fn answer(&self, prompt: &Prompt) -> Answer {
         self.0.answer(prompt).unwrap_or_else(|text| Answer::Failed {
-            code: CODE.to_owned(),
+            code: CODE.into(),
             message: format!("{}: {text}", self.0.path.display()),
         })
     }
@@ -139,7 +139,7 @@ impl Rules {
                 .map_err(|error| format!("otherwise, {error}"));
         }
         let message = format!("no rule of {} matches: {}", self.path.display(), describe_request(prompt));
-        Ok(Answer::Failed { code: CODE.to_owned(), message })
+        Ok(Answer::Failed { code: CODE.into(), message })
     }
 }
 

@@ -190,7 +190,7 @@ impl RequestKey {
 }
 
 fn failed(code: &str, message: String) -> Answer {
-    Answer::Failed { code: code.to_owned(), message }
+    Answer::Failed { code: code.into(), message }
 }
 
 #[cfg(test)]

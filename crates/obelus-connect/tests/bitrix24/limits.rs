@@ -33,7 +33,7 @@ async fn a_manual_block_is_not_retried() {
     let server =
         Server::start(|_, _| refusal("503 Service Unavailable", "OVERLOAD_LIMIT", "REST API is blocked")).await;
     let blocked = error(run(&client(&server), read("crm.deal.get", json!({"id": 1}))).await);
-    assert_eq!((blocked.code.as_str(), server.asked().len()), ("OVERLOAD_LIMIT", 1));
+    assert_eq!((blocked.code.to_string().as_str(), server.asked().len()), ("OVERLOAD_LIMIT", 1));
     assert!(blocked.message.contains("blocked requests by hand"), "{}", blocked.message);
 }
 

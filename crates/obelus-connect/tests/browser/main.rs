@@ -327,7 +327,7 @@ async fn a_restarted_browser_opens_the_page_again() {
     // After a crash the browser opens the page where it was.
     harness.end_browser();
     let stale = harness.aim("browser_hover", json!({"target": "e1"})).await.unwrap_err();
-    assert!(["not_observed", "unknown_element", "browser"].contains(&stale.code.as_str()), "{stale:?}");
+    assert!(["not_observed", "unknown_element", "browser"].contains(&stale.code.to_string().as_str()), "{stale:?}");
     harness.observe().await;
     assert_eq!(harness.seen["about"]["address"], format!("{}/next", harness.site.url));
     harness.close().await;

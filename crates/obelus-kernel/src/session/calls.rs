@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Session;
 use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Outcome};
 use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
-use super::scheduler::{Claimed, NO_VALUE, Readiness, Status, call_id};
+use super::scheduler::{Claimed, Readiness, Status, call_id};
 use super::sent_by::SentBy;
 use super::solve::has_output;
 use super::turn::Phase;
+use super::{FailureCode, Session};
 use crate::call::Call;
 use crate::call::freeze::{add_metas, fit, frozen_call, frozen_fields, whole_proposal, with_fields};
 use crate::expr::Expr;
@@ -109,7 +109,7 @@ impl Session {
             return self.fail_by(at, &Fault::new(Rule::Plan4, format!("{text}, and no call writes it")));
         }
         let lacks = Some(Lack::Value(expr.to_string()));
-        let error = ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(NO_VALUE, text) };
+        let error = ReportError { rule: Some(Rule::Plan4), lacks, ..ReportError::new(FailureCode::NoValue, text) };
         self.close_with(at, Status::Skipped, error);
     }
 
@@ -307,7 +307,7 @@ impl Session {
     /// At the end of a turn that must stop, skips calls that have not begun. Calls that wait for a person stay.
     pub(super) fn drop_open_jobs(&mut self) {
         for at in self.scheduler.drop_open() {
-            let error = ReportError::new("not_started", "the turn ended before it could start");
+            let error = ReportError::new(FailureCode::NotStarted, "the turn ended before it could start");
             self.close_with(at, Status::Skipped, error);
         }
         self.scheduler.clear_queues();

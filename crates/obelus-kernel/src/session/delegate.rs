@@ -284,7 +284,8 @@ impl Session {
                 }
                 let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
                 // The prefix is added once, however many delegates it came through.
-                let code = why.code.strip_prefix("delegate_").unwrap_or(&why.code);
+                let code = why.code.to_string();
+                let code = code.strip_prefix("delegate_").unwrap_or(&code);
                 let error = CallError::new(format!("delegate_{code}"), crate::wording::short(&why.message));
                 self.finish(at, Outcome::Error(error));
             }

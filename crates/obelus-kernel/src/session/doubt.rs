@@ -1,9 +1,9 @@
 //! Effects in doubt: it is unknown whether they happened (DUR-4).
 
-use super::Session;
 use super::ids::{JobRef, LocalCall, QuestionNumber};
 use super::inbox::{About, AskedCall, Draft, QuestionStatus};
 use super::input::{CallError, Outcome};
+use super::{FailureCode, Session};
 use crate::policy::Reason;
 
 /// The number of attempts at a read whose answers are lost; then it is an error.
@@ -68,7 +68,7 @@ impl Session {
     /// A stop during a pause: calls that were to start again do not.
     pub(super) fn drop_held(&mut self) {
         for at in self.take_held() {
-            let error = CallError::new("not_started", "the turn was stopped before it could start again");
+            let error = CallError::new(FailureCode::NotStarted, "the turn was stopped before it could start again");
             self.finish(at, Outcome::Error(error));
         }
     }

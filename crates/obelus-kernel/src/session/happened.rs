@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use super::Session;
 use super::ids::JobRef;
 use super::inbox::{About, AskedCall, Question};
 use super::input::CallError;
 use super::memory::CallFailure;
+use super::{FailureCode, Session};
 use crate::call::freeze::frozen_call;
 use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
@@ -42,7 +42,7 @@ impl Session {
         let text = format!(
             "the effect happened, its result could not be kept: {why}. Do not repeat this call: it would be done twice"
         );
-        CallError::new(CallError::RESULT_NOT_KEPT, text)
+        CallError::new(FailureCode::ResultNotKept, text)
     }
 
     /// Records that a call that must not be repeated happened, or may have.

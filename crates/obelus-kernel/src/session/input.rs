@@ -9,6 +9,7 @@ use super::spent::Used;
 use crate::policy::{ConsentTerms, Mode};
 use crate::time::Time;
 use obelus_notebook::dialect::Solution;
+pub use obelus_notebook::failure_code::FailureCode;
 use obelus_notebook::picture::Picture;
 
 /// An event that the driver reports to the session. The inputs in order are the session's journal.
@@ -217,8 +218,8 @@ pub enum Answer {
     },
     /// The model could not be asked.
     Failed {
-        /// A stable code: `unreachable`, `unauthorised`, `quota`, …
-        code: String,
+        /// The code.
+        code: FailureCode,
         /// The description.
         message: String,
     },
@@ -252,7 +253,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallError {
     /// A stable code.
-    pub code: String,
+    pub code: FailureCode,
     /// The description.
     pub message: String,
     /// The limit that was reached, if any.
@@ -267,11 +268,8 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// The code of a call whose effect happened and whose result could not be kept.
-    pub const RESULT_NOT_KEPT: &'static str = "result_not_kept";
-
     /// An error with a code and a text.
-    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(code: impl Into<FailureCode>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), limit: None, happened: false, may_have_happened: false }
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::FailureCode;
 use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::input::CallError;
 use super::report_error::ReportError;
-use super::scheduler::{NO_ROWS, NOT_CHOSEN};
 use crate::time::Time;
 use crate::tool::Tool;
 pub use obelus_notebook::transcript_entry::CallStatus;
@@ -190,7 +190,7 @@ pub struct CallReport {
 impl CallReport {
     /// Whether the call was skipped because its branch was not chosen, or its list is empty, which is not a failure.
     pub fn is_off_branch(&self) -> bool {
-        let is_not_chosen = |error: &ReportError| error.has_code(NOT_CHOSEN) || error.has_code(NO_ROWS);
-        self.status == CallStatus::Skipped && self.error.as_deref().is_some_and(is_not_chosen)
+        let code = self.error.as_ref().and_then(|error| error.code.as_ref());
+        self.status == CallStatus::Skipped && matches!(code, Some(FailureCode::NotChosen | FailureCode::NoRows))
     }
 }

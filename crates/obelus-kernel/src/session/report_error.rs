@@ -1,10 +1,9 @@
 //! The error in a call's report.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
+use super::FailureCode;
 use super::input::CallError;
 use crate::fault::{Fault, Rule};
 use crate::policy::Reason;
@@ -17,7 +16,7 @@ pub struct ReportError {
     pub rule: Option<Rule>,
     /// A stable code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Cow<'static, str>>,
+    pub code: Option<FailureCode>,
     /// The description.
     #[serde(default)]
     pub message: String,
@@ -48,7 +47,7 @@ pub enum Lack {
 }
 
 impl ReportError {
-    pub(super) fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+    pub(super) fn new(code: impl Into<FailureCode>, message: impl Into<String>) -> Self {
         Self { code: Some(code.into()), message: message.into(), ..Self::default() }
     }
 
@@ -56,14 +55,9 @@ impl ReportError {
         Self { rule: Some(rule), message: message.into(), ..Self::default() }
     }
 
-    /// Whether it has this code.
-    pub fn has_code(&self, code: &str) -> bool {
-        self.code.as_deref() == Some(code)
-    }
-
     /// The code, or the rule.
-    pub fn code_or_rule(&self) -> Option<&str> {
-        self.code.as_deref().or_else(|| self.rule.map(Rule::name))
+    pub fn code_or_rule(&self) -> Option<String> {
+        self.code.as_ref().map(FailureCode::to_string).or_else(|| self.rule.map(|rule| rule.to_string()))
     }
 }
 

@@ -28,7 +28,6 @@ use crate::time::Time;
 use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
-pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
 use step::ValueState;
 pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger};
 

@@ -43,7 +43,7 @@ impl Session {
                     self.request();
                 }
             }
-            Answer::Failed { code, message } => self.turn.must_end(TurnEnd::Degraded, &code, message),
+            Answer::Failed { code, message } => self.turn.must_end(TurnEnd::Degraded, code, message),
         }
     }
 
@@ -59,7 +59,7 @@ impl Session {
             },
             Answer::OutOfFormat { error, .. } => self.fail_model_call(at, &Fault::new(Rule::Plan9, error)),
             Answer::Failed { code, message } => {
-                self.turn.must_end(TurnEnd::Degraded, &code, message.clone());
+                self.turn.must_end(TurnEnd::Degraded, code.clone(), message.clone());
                 self.scheduler.stop_running(at);
                 self.fail_with(at, &CallError::new(code, message));
             }

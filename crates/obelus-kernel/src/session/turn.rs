@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Refused;
 use super::input::{CallError, Input, Limit};
 use super::output::TurnEnd;
 use super::refusals::RefusalCode as Code;
 use super::settings::Settings;
 use super::spent::Spent;
+use super::{FailureCode, Refused};
 use crate::origin::Origins;
 use crate::time::Time;
 use obelus_notebook::picture::Picture;
@@ -196,7 +196,7 @@ impl Turn {
     /// A person stops it.
     pub(super) fn stop(&mut self) {
         self.enter(Phase::Working);
-        self.must_end(TurnEnd::Stopped, "stopped", "stopped by a person");
+        self.must_end(TurnEnd::Stopped, FailureCode::Stopped, "stopped by a person");
     }
 
     /// A resting turn that must end goes on to its end.
@@ -274,7 +274,7 @@ impl Turn {
     pub(super) fn note_out_of_format(&mut self, text: String, error: String, tokens: u64) -> bool {
         self.count_tokens(tokens);
         if self.repairs_left == 0 {
-            self.must_end(TurnEnd::Degraded, "out_of_format", error);
+            self.must_end(TurnEnd::Degraded, FailureCode::OutOfFormat, error);
             return false;
         }
         self.repairs_left -= 1;
@@ -381,7 +381,7 @@ impl Turn {
         self.stop.is_some()
     }
 
-    pub(super) fn must_end(&mut self, ends: TurnEnd, code: &str, message: impl Into<String>) {
+    pub(super) fn must_end(&mut self, ends: TurnEnd, code: impl Into<FailureCode>, message: impl Into<String>) {
         self.stop.get_or_insert_with(|| (ends, CallError::new(code, message)));
     }
 
@@ -404,7 +404,7 @@ impl Turn {
         error.clone_into(last);
         if *count >= SAME_FAILURES {
             let text = format!("the same call failed {SAME_FAILURES} times in the same way: {error}");
-            self.must_end(TurnEnd::Limit, "same_failure", text);
+            self.must_end(TurnEnd::Limit, FailureCode::SameFailure, text);
         }
     }
 

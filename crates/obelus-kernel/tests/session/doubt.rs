@@ -1,7 +1,7 @@
 //! DUR-4: effects in doubt.
 
 use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{Decision, Input, Outcome, TurnEnd};
+use obelus_kernel::session::{Decision, FailureCode, Input, Outcome, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -42,7 +42,7 @@ fn a_call_that_needs_a_result_nobody_gave_is_skipped_and_says_so() {
     let (done, skipped) = (&reply.calls[0], &reply.calls[1]);
     assert_eq!((done.status.name(), skipped.status.name()), ("done", "skipped"));
     let error = skipped.error.as_ref().unwrap();
-    assert_eq!((error.has_code("no_result"), skipped.is_off_branch()), (true, false));
+    assert_eq!((error.code.clone(), skipped.is_off_branch()), (Some(FailureCode::NoResult), false));
     assert!(error.message.ends_with("happened, and its result was not given"), "{error:?}");
 }
 

@@ -1,12 +1,13 @@
 //! LOOP-2, LOOP-3, PLAN-5: the limits of a turn.
 
-use obelus_kernel::session::{Outcome, TurnEnd};
+use obelus_kernel::session::{FailureCode, Outcome, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
 fn reason(harness: &Harness) -> String {
-    harness.rests.last().and_then(|reply| reply.reason.clone()).map(|reason| reason.code).unwrap_or_default()
+    let reason = harness.rests.last().and_then(|reply| reply.reason.as_ref());
+    reason.map(|reason| reason.code.to_string()).unwrap_or_default()
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn loop_2_calls_stopped_by_a_limit_name_the_limit() {
     harness.returns("make", json!(1));
     assert_eq!(harness.rested(), TurnEnd::Limit);
     let calls = harness.rests.last().unwrap().calls.clone();
-    assert!(calls[1].error.as_ref().unwrap().has_code("not_started"));
+    assert_eq!(calls[1].error.as_ref().unwrap().code, Some(FailureCode::NotStarted));
 }
 
 #[test]

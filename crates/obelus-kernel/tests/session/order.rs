@@ -1,6 +1,6 @@
 //! PLAN-1, PLAN-3: which calls wait for which.
 
-use obelus_kernel::session::TurnEnd;
+use obelus_kernel::session::{FailureCode, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -232,7 +232,7 @@ fn a_row_without_a_value_that_a_call_needs_is_not_an_empty_list() {
     let calls = harness.session.calls();
     let skipped = calls.iter().find(|report| report.call["_tool"] == "change" && report.status.name() == "skipped");
     let error = skipped.and_then(|report| report.error.as_deref()).expect("a reason");
-    assert!(error.has_code("no_value"), "{error:?}");
+    assert_eq!(error.code, Some(FailureCode::NoValue), "{error:?}");
     assert_eq!(error.message, "†set.email has no value: call 0 `look` did not bring it");
     assert!(calls.iter().all(|report| !report.is_off_branch()), "the command fails");
 }

@@ -116,7 +116,7 @@ fn the_failure_of_a_detached_call_is_logged_and_leaves_nothing_running() {
     harness.fails("make");
     let calls = harness.session.calls();
     assert_eq!((calls.len(), calls[0].status.name()), (1, "failed"));
-    assert!(calls[0].error.as_ref().expect("a reason").has_code("broken"));
+    assert_eq!(calls[0].error.as_ref().expect("a reason").code, Some("broken".into()));
     assert!(harness.errors().is_empty() && harness.rests.len() == 1, "the model is not asked about it");
     assert!(harness.session.checkpoint().is_some(), "the session is at rest, and nothing is under way");
 }

@@ -3,7 +3,7 @@
 use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::report_error::{Lack, ReportError};
-use obelus_kernel::session::{CallError, CallReport, CallStatus, Mode, Outcome, Session};
+use obelus_kernel::session::{CallReport, CallStatus, FailureCode, Mode, Outcome, Session};
 use obelus_kernel::{Rule, visible};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,9 +17,6 @@ use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_wor
 
 /// The limit of characters of a plan's result on its line; `--json` has all of it.
 const LONGEST: usize = 1_000;
-
-/// The kernel's code of a call that was skipped because a person did not give the result that it needs.
-const NO_RESULT: &str = "no_result";
 
 /// A step for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,7 +72,7 @@ impl StepLine {
         let error = report.error.as_deref();
         match report.status {
             CallStatus::Refused => error.is_none_or(|error| error.rule != Some(Rule::Pol1)),
-            CallStatus::Skipped => error.is_some_and(|error| error.has_code(NO_RESULT)),
+            CallStatus::Skipped => error.is_some_and(|error| error.code == Some(FailureCode::NoResult)),
             _ => false,
         }
     }
@@ -126,7 +123,7 @@ impl StepLine {
                 let is_done = error.happened && !titles.reads(call.tool_name());
                 let mut error = ReportError::from(error);
                 if is_done {
-                    error.code = Some(CallError::RESULT_NOT_KEPT.into());
+                    error.code = Some(FailureCode::ResultNotKept);
                 }
                 (CallStatus::Failed, failed(&error, None, language))
             }
@@ -245,8 +242,8 @@ fn outcome(
     Some(match report.status {
         CallStatus::Done => words.done.to_owned(),
         CallStatus::Failed => failed(error, lacks, language),
-        CallStatus::Skipped if error.has_code("not_started") => words.not_started.to_owned(),
-        CallStatus::Skipped if error.has_code(NO_RESULT) => words.no_result.to_owned(),
+        CallStatus::Skipped if error.code == Some(FailureCode::NotStarted) => words.not_started.to_owned(),
+        CallStatus::Skipped if error.code == Some(FailureCode::NoResult) => words.no_result.to_owned(),
         CallStatus::Skipped => words.skipped.to_owned(),
         CallStatus::Denied => with(words.denied, &visible(&error.message)),
         // The mode may have changed since.
@@ -283,12 +280,12 @@ fn shortened(text: &str, language: Language) -> String {
 /// Why a step failed: what it lacked, in the user's language, or a service's message with its code.
 fn failed(error: &ReportError, lacks: Option<&str>, language: Language) -> String {
     let words = &language.words().steps;
-    let why = match (lacks, error.code.as_deref().unwrap_or_default()) {
+    let why = match (lacks, &error.code) {
         (Some(lacks), _) => lacks.to_owned(),
-        (None, "stopped") => return words.stopped.to_owned(),
-        (None, "timeout") => return words.too_late.to_owned(),
+        (None, Some(FailureCode::Stopped)) => return words.stopped.to_owned(),
+        (None, Some(FailureCode::Timeout)) => return words.too_late.to_owned(),
         // It has not failed.
-        (None, CallError::RESULT_NOT_KEPT) => return failure_in_words(error, language),
+        (None, Some(FailureCode::ResultNotKept)) => return failure_in_words(error, language),
         (None, _) => failure_in_words(error, language),
     };
     if why.is_empty() { words.failed.to_owned() } else { format!("{}: {why}", words.failed) }

@@ -121,7 +121,10 @@ pub(crate) async fn rows_with_the_same_id_are_an_error_and_none_is_lost(world: &
     let (_host, handle) = open(world, json!({"list": list, "send": reader()}), plan, activities).await;
     let reply = run_plan(&handle).await;
     let error = reply.calls[0].error.as_ref().expect("an error");
-    assert!(error.has_code("bad_row") && error.message.contains("two rows have the same `id`, 1"), "{error:?}");
+    assert!(
+        error.code == Some("bad_row".into()) && error.message.contains("two rows have the same `id`, 1"),
+        "{error:?}"
+    );
     assert!(reply.calls.iter().all(|call| call.status != CallStatus::Done), "nothing is done for the others");
 }
 

@@ -27,7 +27,7 @@ impl Peers for TurnScript {
             },
             Some(other) => {
                 let code = other["error"].as_str().unwrap_or("unreachable");
-                Answer::Failed { code: code.to_owned(), message: format!("the model is {code}") }
+                Answer::Failed { code: code.into(), message: format!("the model is {code}") }
             }
             // The model proposes nothing more, and the turn ends.
             None => Answer::Solution { solution: Solution::default(), tokens: 0 },

@@ -67,7 +67,7 @@ impl ScriptedActivities {
 /// The scripted model's answer.
 pub(super) fn answer(solution: Value) -> Answer {
     if let Some(code) = solution["error"].as_str() {
-        return Answer::Failed { code: code.to_owned(), message: format!("the model is {code}") };
+        return Answer::Failed { code: code.into(), message: format!("the model is {code}") };
     }
     let read = match solution["raw"].as_str() {
         Some(text) => Solution::from_text(text).map_err(|error| (text.to_owned(), error)),

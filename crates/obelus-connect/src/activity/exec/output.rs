@@ -2,6 +2,7 @@
 
 use std::io;
 
+use obelus_kernel::session::FailureCode;
 use obelus_runtime::masking::mask_bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
@@ -31,7 +32,7 @@ impl Output {
             stdout.take(MOST_OUTPUT as u64 + 1).read_to_end(&mut self.stdout).await.map_err(broken)?;
             if self.stdout.len() > MOST_OUTPUT {
                 let text = format!("more than {} MiB on stdout; write less, or write a file", MOST_OUTPUT >> 20);
-                return Err(AttemptFailure::lasting("output_too_large", text));
+                return Err(AttemptFailure::lasting(FailureCode::OutputTooLarge, text));
             }
             Ok(())
         };

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 
-use obelus_kernel::session::CallError;
+use obelus_kernel::session::{CallError, FailureCode};
 use obelus_runtime::masking::mask_bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
@@ -46,7 +46,7 @@ fn result_of(mut body: Vec<u8>, is_json: bool) -> Result<Value, AttemptFailure> 
         read_json(&body, "the answer")
     } else {
         String::from_utf8(body).map(Value::String).map_err(|_| {
-            CallError::new("bad_output", "the answer is neither JSON nor UTF-8 text; only those can be kept")
+            CallError::new(FailureCode::BadOutput, "the answer is neither JSON nor UTF-8 text; only those can be kept")
         })
     };
     result.map_err(|error| AttemptFailure { error: error.after_success(), again: RetryAdvice::Never })
@@ -78,7 +78,7 @@ async fn refused(status: StatusCode, mut response: Response) -> AttemptFailure {
     if !body.is_empty() {
         message = format!("{message}: {body}");
     }
-    AttemptFailure { error: CallError::new(format!("http_{}", status.as_u16()), message), again }
+    AttemptFailure { error: CallError::new(FailureCode::Http(status.as_u16()), message), again }
 }
 
 /// The wait that the server asks for in `Retry-After`: seconds or a date.
@@ -95,9 +95,9 @@ pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> AttemptFailure {
     let host = url.origin().ascii_serialization();
     match error {
         error if error.is_connect() => {
-            AttemptFailure::passing("unreachable", format!("{host} cannot be reached: {}", cause(error)))
+            AttemptFailure::passing(FailureCode::Unreachable, format!("{host} cannot be reached: {}", cause(error)))
         }
-        error if error.is_builder() => AttemptFailure::lasting("bad_request", cause(error)),
+        error if error.is_builder() => AttemptFailure::lasting(FailureCode::BadRequest, cause(error)),
         error => broken(error),
     }
 }
@@ -105,14 +105,15 @@ pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> AttemptFailure {
 /// The failure of a broken connection. The request may have been carried out.
 fn broken(error: &reqwest::Error) -> AttemptFailure {
     AttemptFailure::passing(
-        "lost_answer",
+        FailureCode::LostAnswer,
         format!("the connection broke before the answer was complete: {}", cause(error)),
     )
 }
 
 /// The failure of a request that was carried out.
 fn too_large() -> AttemptFailure {
-    let error = CallError::new("output_too_large", format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20));
+    let error =
+        CallError::new(FailureCode::OutputTooLarge, format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20));
     AttemptFailure { error: error.after_success(), again: RetryAdvice::Never }
 }
 

@@ -4,70 +4,16 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use obelus_kernel::session::Answer;
+pub(super) use obelus_kernel::session::FailureCode as Code;
 use obelus_kernel::visible;
 use serde_json::Value;
 
 /// The number of characters quoted from a server's message.
 const MAX_QUOTED: usize = 400;
 
-/// The kinds of failure. `obelus-runtime` has a message for each, in the user's language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
-    NoKey,
-    NoSecret,
-    BadSettings,
-    Unauthorised,
-    Forbidden,
-    UnknownModel,
-    Quota,
-    RateLimited,
-    BadRequest,
-    Redirected,
-    Unreachable,
-    ServerError,
-    TimeoutFirstByte,
-    TimeoutIdle,
-    TimeoutTotal,
-    CutOff,
-    TooLarge,
-    NotUtf8,
-    Empty,
-    BadAnswer,
-    Declined,
-}
-
-impl Code {
-    /// The stable code.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Code::NoKey => "no_key",
-            Code::NoSecret => "no_secret",
-            Code::BadSettings => "bad_settings",
-            Code::Unauthorised => "unauthorised",
-            Code::Forbidden => "forbidden",
-            Code::UnknownModel => "unknown_model",
-            Code::Quota => "quota",
-            Code::RateLimited => "rate_limited",
-            Code::BadRequest => "bad_request",
-            Code::Redirected => "redirected",
-            Code::Unreachable => "unreachable",
-            Code::ServerError => "server_error",
-            Code::TimeoutFirstByte => "timeout_first_byte",
-            Code::TimeoutIdle => "timeout_idle",
-            Code::TimeoutTotal => "timeout_total",
-            Code::CutOff => "cut_off",
-            Code::TooLarge => "too_large",
-            Code::NotUtf8 => "not_utf8",
-            Code::Empty => "empty",
-            Code::BadAnswer => "bad_answer",
-            Code::Declined => "declined",
-        }
-    }
-
-    /// Whether the failure is temporary. Time-outs are not retried, because they have used up their time.
-    fn may_pass(self) -> bool {
-        matches!(self, Code::RateLimited | Code::ServerError | Code::Unreachable | Code::CutOff)
-    }
+/// Whether a failure is temporary. Time-outs are not retried, because they have used up their time.
+fn may_pass(code: &Code) -> bool {
+    matches!(code, Code::RateLimited | Code::ServerError | Code::Unreachable | Code::CutOff)
 }
 
 /// A request without an answer.
@@ -83,7 +29,7 @@ pub(super) struct ModelFailure {
 
 impl ModelFailure {
     pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), after: None, may_pass: code.may_pass() }
+        Self { may_pass: may_pass(&code), code, message: message.into(), after: None }
     }
 
     pub(super) fn too_large() -> Self {
@@ -129,7 +75,7 @@ impl ModelFailure {
     }
 
     pub(super) fn into_answer(self) -> Answer {
-        Answer::Failed { code: self.code.name().to_owned(), message: self.message }
+        Answer::Failed { code: self.code, message: self.message }
     }
 }
 
@@ -237,7 +183,7 @@ mod tests {
             why_it_ended(&reply, None, language)
         };
         for language in [Language::Russian, Language::English] {
-            let mut all: Vec<String> = ALL.iter().map(|code| told(code.name(), language)).collect();
+            let mut all: Vec<String> = ALL.iter().map(|code| told(&code.to_string(), language)).collect();
             all.push(told("something else", language));
             // The message that there is no key is our own, in English.
             let without = all.iter().filter(|words| !words.contains("the server's words")).count();
@@ -262,7 +208,7 @@ mod tests {
             (307, b"", "redirected"),
         ] {
             let failure = ModelFailure::of_status(status, body, None);
-            assert_eq!(failure.code.name(), code);
+            assert_eq!(failure.code, code);
             assert!(failure.message.contains(&status.to_string()));
             assert_eq!(failure.may_pass, matches!(code, "rate_limited" | "server_error"), "{code}");
         }

@@ -108,7 +108,9 @@ impl RuleReply {
                     Err(error) => Answer::OutOfFormat { text, error, tokens: 0 },
                 })
             }
-            RuleReply::Fail { code, message } => Ok(Answer::Failed { code: code.clone(), message: text(message)? }),
+            RuleReply::Fail { code, message } => {
+                Ok(Answer::Failed { code: code.as_str().into(), message: text(message)? })
+            }
         }
     }
 }

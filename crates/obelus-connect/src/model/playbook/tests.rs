@@ -47,7 +47,7 @@ fn the_first_rule_that_matches_answers() {
         match (answer(text, &asked(words)), expected) {
             (Answer::Solution { solution, .. }, Some(number)) => assert_eq!(solution.output, json!(number), "{words}"),
             (Answer::Failed { code, message }, None) => {
-                assert_eq!((code.as_str(), message), ("playbook", format!("no rule of p.yaml matches: «{words}»")));
+                assert_eq!((code, message), ("playbook".into(), format!("no rule of p.yaml matches: «{words}»")));
             }
             (other, _) => panic!("{words}: {other:?}"),
         }
@@ -235,7 +235,7 @@ fn raw_text_is_parsed_like_a_models_answer() {
 #[test]
 fn a_rule_can_fail_as_a_model_does() {
     let failed = answer("[{fail: {code: quota, message: 'нет денег на «{{ user }}»'}}]", &asked("x"));
-    assert_eq!(failed, Answer::Failed { code: "quota".to_owned(), message: "нет денег на «x»".to_owned() });
+    assert_eq!(failed, Answer::Failed { code: "quota".into(), message: "нет денег на «x»".to_owned() });
 }
 
 #[test]

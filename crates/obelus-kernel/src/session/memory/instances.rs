@@ -97,7 +97,7 @@ mod tests {
         let author = Author::of_test(&call);
         match memory.write_instances(&author, rows.as_array().unwrap().clone()) {
             Ok(_) => Ok(memory.context.instances().iter().cloned().collect()),
-            Err(CallFailure::Runtime(error)) => Err(error.code),
+            Err(CallFailure::Runtime(error)) => Err(error.code.to_string()),
             Err(_) => Err("another failure".to_owned()),
         }
     }

@@ -6,19 +6,8 @@ use crate::expr::Expr;
 use crate::fault::Rule;
 use crate::path::Path;
 use crate::session::report_error::{Lack, ReportError};
+use obelus_notebook::failure_code::FailureCode;
 use obelus_notebook::plan::Edge;
-
-/// The code of a call that is skipped because its branch was not chosen.
-pub(crate) const NOT_CHOSEN: &str = "not_chosen";
-
-/// The code of a call that is skipped because a value never came.
-pub(crate) const NO_VALUE: &str = "no_value";
-
-/// The code of a call that is skipped because a person did not give the result of the call before it.
-pub(crate) const NO_RESULT: &str = "no_result";
-
-/// The code of a call that is skipped because its list has no rows, which is not a failure.
-pub(crate) const NO_ROWS: &str = "no_rows";
 
 impl ActiveStep {
     /// Why a job cannot run, for its report: `{rule, code, message}` (PLAN-4).
@@ -29,13 +18,13 @@ impl ActiveStep {
         });
         let (path, is_chosen) = found?;
         if self.has_no_rows(job, path) {
-            return Some(ReportError::new(NO_ROWS, "no rows, nothing to do"));
+            return Some(ReportError::new(FailureCode::NoRows, "no rows, nothing to do"));
         }
         let is_unknown = self.graph.edges_by(job, path).iter().any(|edge| self.jobs[edge.from].is_result_unknown);
         let code = match (is_unknown, is_chosen) {
-            (true, _) => NO_RESULT,
-            (false, true) => NO_VALUE,
-            (false, false) => NOT_CHOSEN,
+            (true, _) => FailureCode::NoResult,
+            (false, true) => FailureCode::NoValue,
+            (false, false) => FailureCode::NotChosen,
         };
         let message = format!("{path} has no value{}", self.failed_writers(job, path));
         let lacks = Some(Lack::Value(path.to_string()));
@@ -63,21 +52,22 @@ impl ActiveStep {
     /// chosen.
     fn is_off_branch(&self, job: usize, path: &Path) -> bool {
         let chose_another = |edge: &Edge| !self.jobs[edge.from].is_result_unknown && !self.has_written(edge, path);
-        self.every_feeder(job, path, NOT_CHOSEN, &chose_another)
+        self.every_feeder(job, path, &FailureCode::NotChosen, &chose_another)
     }
 
     /// Whether a path has no value because a list has no rows, for this call or the one before it.
     fn has_no_rows(&self, job: usize, path: &Path) -> bool {
-        self.every_feeder(job, path, NO_ROWS, &|edge| self.lacks_rows(job, edge))
+        self.every_feeder(job, path, &FailureCode::NoRows, &|edge| self.lacks_rows(job, edge))
     }
 
     /// Whether each of the calls that may write a path is done in this way, or was skipped with this code.
-    fn every_feeder(&self, job: usize, path: &Path, code: &str, is_done_so: &dyn Fn(&Edge) -> bool) -> bool {
+    fn every_feeder(&self, job: usize, path: &Path, code: &FailureCode, is_done_so: &dyn Fn(&Edge) -> bool) -> bool {
         let edges = self.graph.edges_by(job, path);
         let holds = |edge: &Edge| match &self.jobs[edge.from] {
             feeder if feeder.status == Status::Done => is_done_so(edge),
             feeder => {
-                feeder.status == Status::Skipped && feeder.error.as_ref().is_some_and(|error| error.has_code(code))
+                feeder.status == Status::Skipped
+                    && feeder.error.as_ref().is_some_and(|error| error.code.as_ref() == Some(code))
             }
         };
         !edges.is_empty() && edges.iter().all(holds)
