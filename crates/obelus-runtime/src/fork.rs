@@ -48,7 +48,8 @@ pub(crate) fn pause_kept(
     Ok(if is_kept { Vec::new() } else { pause(&mut session, &by).into_iter().collect() })
 }
 
-/// A journal that ends with a pause: nothing of the session starts until a person resumes it (DUR-11).
+/// A journal that ends with a pause: nothing of the session starts until a person resumes it (DUR-11). Its standing
+/// consents end.
 pub(crate) fn with_pause(
     mut session: Session,
     id: &str,
@@ -57,21 +58,35 @@ pub(crate) fn with_pause(
 ) -> Result<Vec<Record>, RestoreError> {
     replay(&mut session, id, Journaled { after: 0, records: records.clone(), cut: None }, |_, _, _| {})?;
     records.extend(pause(&mut session, by));
+    for input in ends_of_consents(&session, by) {
+        records.extend(added(&mut session, input));
+    }
     Ok(records)
 }
 
 /// Pauses a session; the record of that. A pause is never refused.
-pub(crate) fn pause(session: &mut Session, by: &str) -> Option<Record> {
-    let (now, input) = (session.now(), Input::Pause { by: by.to_owned() });
+fn pause(session: &mut Session, by: &str) -> Option<Record> {
+    added(session, Input::Pause { by: by.to_owned() })
+}
+
+/// The record of an input at the end of a journal; none if it is refused.
+fn added(session: &mut Session, input: Input) -> Option<Record> {
+    let now = session.now();
     let advanced = advance(session, now, input.clone()).ok()?;
     Some(Record { digest: Some(advanced.digest), ..Record::new(now, input) })
+}
+
+/// Ends the standing consents of a copy: people gave them in the original, for the original (ASK-9).
+fn ends_of_consents(session: &Session, by: &str) -> Vec<Input> {
+    let standing = session.consents().iter().filter(|consent| consent.holds(session.now()));
+    standing.map(|consent| Input::Revoke { consent: consent.number, by: by.to_owned() }).collect()
 }
 
 /// The journal of a fork: the records up to its point, and the outcomes of everything that was running there.
 ///
 /// Nothing that had begun is repeated. A call whose outcome the original knows, or a person has given (`results`), has
 /// that outcome in the fork too; one without is in doubt, and a person is asked. A fork in the middle of a turn is
-/// paused, so that what the original did later is not done again before a person resumes it.
+/// paused, so that what the original did later is not done again before a person resumes it. Standing consents end.
 pub fn fork(
     mut session: Session,
     id: &str,
@@ -86,9 +101,8 @@ pub fn fork(
     let journaled = Journaled { after: 0, records: before.clone(), cut: None };
     let mut unfinished = replay(&mut session, id, journaled, |_, _, _| {})?.unfinished;
     let open: Vec<_> = unfinished.calls().map(|start| (start.id.clone(), start.tool.idempotent)).collect();
-    if open.is_empty() && session.is_at_rest() {
-        return Ok(before);
-    }
+    let is_working = !open.is_empty() || !session.is_at_rest();
+    let consents = ends_of_consents(&session, by);
     let mut add = |input: Input| {
         unfinished.apply_input(&input);
         let record = Record::new(now, input.clone());
@@ -99,7 +113,10 @@ pub fn fork(
         }
     };
     // First, so that the following inputs do not start anything.
-    add(Input::Pause { by: by.to_owned() });
+    if is_working {
+        add(Input::Pause { by: by.to_owned() });
+    }
+    consents.into_iter().for_each(&mut add);
     for (id, is_harmless) in open {
         let ended = after.iter().map(|record| &*record.input).find(|input| match input {
             Input::Ended { id: of, outcome } => *of == id && !matches!(outcome, Outcome::Lost { .. }),

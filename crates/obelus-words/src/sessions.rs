@@ -252,8 +252,8 @@ phrases! {
             "«{}» можно продолжать как есть: возвращаться не из чего",
             "`{}` can be continued as it is: there is nothing to go back from";
         went_back:
-            "{} снова у записи {}; журнал в файле {}",
-            "{} is back at record {}; the journal is in {}";
+            "{} снова у записи {}; журнал в файле {}. Что сделано после этой записи, сессия больше не знает: прежде чем одобрить шаг, проверьте, не сделан ли он уже",
+            "{} is back at record {}; the journal is in {}. It no longer knows what was done after that record: before you approve a step, look whether it was done already";
         at_line: "{}, строка {}", "{}, line {}";
         long_line: "строка длиннее {} МиБ", "the line is longer than {} MiB";
         large_export: "выгрузка больше {} МиБ", "the export is larger than {} MiB";

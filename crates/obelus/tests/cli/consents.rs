@@ -88,6 +88,28 @@ fn a_consent_is_shown_before_it_counts_and_can_be_revoked() {
 }
 
 #[test]
+fn a_consent_does_not_hold_in_a_fork_or_an_import() {
+    let (folder, agent, store) = desk("copied");
+    let say = |name: &str, words: &str| obelus(&["run", &agent, "--say", words, "--session", name, "--store", &store]);
+    let at = |args: &[&str]| obelus(&[args, &["--store", &store]].concat());
+    say("s", "set 1").exits(3);
+    let also = ["answer", "s:q1", "approve", "--also", "tool", "--store", &store];
+    let shown = obelus(&also).exits(3);
+    let (_, code) = shown.stderr.trim_end().rsplit_once(' ').expect("a code");
+    obelus(&[&also[..], &["--agreed", code]].concat()).exits(0);
+    let file = folder.path("s.jsonl");
+    at(&["sessions", "export", "s", "--out", &file]).exits(0);
+    at(&["sessions", "fork", "s", "fork"]).exits(0);
+    at(&["sessions", "import", &file, "--as", "copy"]).exits(0);
+    at(&["sessions", "resume", "copy"]).exits(0);
+    for name in ["fork", "copy"] {
+        say(name, "set 2").exits(3);
+        at(&["sessions", "consents", name]).exits(0).prints("taken back");
+    }
+    say("s", "set 3").exits(0).says("by your consent c1");
+}
+
+#[test]
 fn a_question_about_what_was_done_before_in_the_session_says_so() {
     let (_folder, agent, store) = desk("again");
     let say = |words: &str| obelus(&["run", &agent, "--say", words, "--session", "s", "--store", &store]).exits(3);
