@@ -110,6 +110,10 @@ impl ParamEdit<'_> {
             }
             Value::Null => return Ok(schema.is_some_and(admits_null).then_some(Value::Null)),
             Value::Object(fields) if !fields.is_empty() => fields,
+            Value::Array(items) => {
+                self.check_items(place, present, items, schema)?;
+                return Ok(Some(change.clone()));
+            }
             other => return Ok(Some(other.clone())),
         };
         let nothing = Value::Object(Map::new());
@@ -125,6 +129,23 @@ impl ParamEdit<'_> {
             put(&mut merged, name, value);
         }
         Ok(Some(merged))
+    }
+
+    /// Checks the names in the items of a list, which replaces the present one.
+    fn check_items(
+        &self,
+        place: &str,
+        present: Option<&Value>,
+        items: &[Value],
+        schema: Option<&Value>,
+    ) -> Result<(), UnknownName> {
+        let of_item = schema.and_then(|schema| schema.get("items"));
+        let of_item = of_item.map(|found| resolved(found, self.tool.params()).unwrap_or(found));
+        for (index, item) in items.iter().enumerate() {
+            let former = present.and_then(|former| former.get(index).or(former.get(0)));
+            self.merged(&format!("{place}[{index}]"), former, item, of_item)?;
+        }
+        Ok(())
     }
 
     fn property<'s>(&'s self, schema: &'s Value, name: &str) -> Option<&'s Value> {
@@ -214,6 +235,7 @@ mod tests {
                 "id": {"type": "integer"},
                 "fields": {"type": "object"},
                 "who": {"type": "object", "properties": {"name": {}, "age": {"type": ["integer", "null"]}}},
+                "rows": {"type": "array", "items": {"type": "object", "properties": {"sku": {}, "count": {}}}},
                 "free": {"type": "object", "properties": {"a": {}}, "additionalProperties": {}},
             },
         });
@@ -221,7 +243,7 @@ mod tests {
     }
 
     fn changed(name: &str, change: Value) -> Result<Option<Value>, UnknownName> {
-        let params = json!({"id": 7, "fields": {"SUM": 1, "TITLE": "x", "UF_1": [1, 2]}, "who": {"name": "Ann"}});
+        let params = json!({"id": 7, "fields": {"SUM": 1, "TITLE": "x", "UF_1": [1, 2]}, "who": {"name": "Ann"}, "rows": [{"note": 1}]});
         changed_param(&deal(), &params, (name, &change), None)
     }
 
@@ -241,6 +263,7 @@ mod tests {
             ("fields", json!({}), Some(json!({}))),
             ("id", json!(8), Some(json!(8))),
             ("who", json!(null), None),
+            ("rows", json!([{"sku": "A", "note": null}, 5]), Some(json!([{"sku": "A", "note": null}, 5]))),
         ] {
             assert_eq!(changed(name, change.clone()), Ok(wanted), "{name}: {change}");
         }
@@ -254,6 +277,8 @@ mod tests {
         assert_eq!(unknown.known, ["`SUM` (amount)", "`TITLE` (title)", "`UF_1`"]);
         let unknown = refused("who", json!({"size": 5}));
         assert_eq!((unknown.near, unknown.known), (None, vec!["`name`".to_owned(), "`age`".to_owned()]));
+        let unknown = refused("rows", json!([{"sku": "A"}, {"cuont": 1}]));
+        assert_eq!((unknown.place.as_str(), unknown.near.as_deref()), ("rows[1].cuont", Some("count")));
         let unknown = refused("sum", json!(5));
         assert_eq!(unknown.known[..3], ["`id` (deal)", "`fields.SUM` (amount)", "`fields.TITLE` (title)"]);
         assert_eq!(refused("_tool", json!("x")).place, "_tool");
