@@ -14,6 +14,7 @@ use super::input::Decision;
 use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
+use super::state_projection::without_asides;
 use super::turn::Phase;
 use super::{Refused, Session};
 use crate::call::Call;
@@ -341,11 +342,4 @@ fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
     let fields = without_asides(call);
     let changed = fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value));
     changed.map(|(name, value)| (name.clone(), difference(&asked[&name], &value))).collect()
-}
-
-/// A call without its remarks.
-fn without_asides(call: &Value) -> BTreeMap<String, Value> {
-    let fields = call.as_object().into_iter().flatten();
-    let own = fields.filter(|(name, _)| !crate::call::ASIDES.contains(&name.as_str()));
-    own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
