@@ -85,7 +85,7 @@ impl Session {
 
     /// The fields of the state that are not among these.
     fn fields_beside(&self, fields: &Map<String, Value>) -> Vec<String> {
-        let state = self.memory.context.read(&Path::root("state"), None);
+        let state = self.context().read(&Path::root("state"), None);
         let names = state.as_ref().and_then(|state| state.as_object()).into_iter().flat_map(Map::keys);
         names.filter(|name| !fields.contains_key(*name)).cloned().collect()
     }
@@ -144,7 +144,7 @@ impl Session {
         for (name, value) in fields {
             whole[name] = value.clone();
         }
-        let schema = self.memory.context.view("state").and_then(|view| view.schema(None));
+        let schema = self.context().view("state").and_then(|view| view.schema(None));
         match schema.map(schema::compile) {
             Some(Ok(validator)) => match schema::breaches(&validator, &whole).into_iter().next() {
                 Some(breach) => bad(format!("`{}`: {}", breach.place.join("."), breach.text)),
@@ -235,7 +235,7 @@ impl Session {
             }
             (QuestionStatus::Denied, Some(call)) => {
                 let hash = self.hash_of_proposal(&call);
-                self.inbox.note_denial(hash, self.memory.context.length());
+                self.inbox.note_denial(hash, self.context().length());
             }
             _ => {}
         }
@@ -245,7 +245,7 @@ impl Session {
     /// Whether the state shows that a call was carried out after its approval: its entry in a list of the state
     /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
     fn was_done(&self, entry: &Entry, call: &Value) -> bool {
-        let context = &self.memory.context;
+        let context = self.context();
         let Some(tool) = call.tool().and_then(|name| context.tool(name)) else { return false };
         let Some(entity) = tool.schema.get("x-entity") else { return false };
         let time = |value: &Value| value.as_str().and_then(Time::parse);
@@ -312,12 +312,12 @@ impl Session {
     /// Whether a question about this call can be answered here; a step that is not a call of this agent stays
     /// unchanged.
     fn can_ask(&self, call: &Value) -> bool {
-        Call::read(&Arc::new(call.clone()), &self.memory.context).1.is_empty()
+        Call::read(&Arc::new(call.clone()), self.context()).1.is_empty()
     }
 
     /// The hash that a decision about a proposal without references is bound to.
     pub(super) fn hash_of_proposal(&self, proposal: &Value) -> String {
-        let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.memory.context);
+        let (mut call, _) = Call::read(&Arc::new(proposal.clone()), self.context());
         call.keep_result();
         let frozen = frozen_call(&call, call.outline(), None);
         self.hash_of(&call, &frozen)

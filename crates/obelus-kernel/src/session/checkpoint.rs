@@ -92,7 +92,7 @@ impl Session {
             id: Cow::Borrowed(&constants.id),
             now: memory.now(),
             mode: settings.mode,
-            context: memory.context.checkpoint(memory.base())?,
+            context: memory.context().checkpoint(memory.base())?,
             digests: Cow::Borrowed(memory.digests()),
             turn: Cow::Borrowed(turn),
             transcript: transcript.record(),
