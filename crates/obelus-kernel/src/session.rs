@@ -385,7 +385,7 @@ impl Session {
 
     /// The session's memory.
     pub fn context(&self) -> &Context {
-        &self.memory.context
+        self.memory.context()
     }
 
     /// The schema of the result.
@@ -429,9 +429,9 @@ impl Session {
         let expr = Expr::parse(expr)?;
         let index = self.current_grounds();
         let grounding = index.as_deref().map(|index| self.grounding_in(index, instance));
-        let mut provenance = why(&self.memory.context, &expr, instance, grounding);
+        let mut provenance = why(self.context(), &expr, instance, grounding);
         provenance.each_write(&mut |one| {
-            let Some(Message::Data(data)) = self.memory.context.messages().get(one.message) else { return };
+            let Some(Message::Data(data)) = self.context().messages().get(one.message) else { return };
             let Some(output) = &data.output else { return };
             one.consent = self.consents.of_proposal(&output.call);
             self.mark_edits(one, &output.call);
@@ -458,7 +458,7 @@ impl Session {
         let mut all = json!({
             "id": self.constants.id,
             "now": self.memory.now(),
-            "context": self.memory.context.to_json(),
+            "context": self.context().to_json(),
             "mode": self.settings.mode,
             "turn": self.turn.snapshot(self.transcript.ended()),
             "spent": self.spent,
@@ -479,6 +479,6 @@ impl Session {
         if self.settings.plans_before_reading() {
             return PlanMode::Lazy;
         }
-        self.memory.context.plan().map(|plan| plan.mode).unwrap_or_default()
+        self.context().plan().map(|plan| plan.mode).unwrap_or_default()
     }
 }

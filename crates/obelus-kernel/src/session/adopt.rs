@@ -14,6 +14,7 @@ use super::input::Decision;
 use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
+use super::state_projection::without_asides;
 use super::turn::Phase;
 use super::{Refused, Session};
 use crate::call::Call;
@@ -84,7 +85,7 @@ impl Session {
 
     /// The fields of the state that are not among these.
     fn fields_beside(&self, fields: &Map<String, Value>) -> Vec<String> {
-        let state = self.memory.context.read(&Path::root("state"), None);
+        let state = self.context().read(&Path::root("state"), None);
         let names = state.as_ref().and_then(|state| state.as_object()).into_iter().flat_map(Map::keys);
         names.filter(|name| !fields.contains_key(*name)).cloned().collect()
     }
@@ -143,7 +144,7 @@ impl Session {
         for (name, value) in fields {
             whole[name] = value.clone();
         }
-        let schema = self.memory.context.view("state").and_then(|view| view.schema(None));
+        let schema = self.context().view("state").and_then(|view| view.schema(None));
         match schema.map(schema::compile) {
             Some(Ok(validator)) => match schema::breaches(&validator, &whole).into_iter().next() {
                 Some(breach) => bad(format!("`{}`: {}", breach.place.join("."), breach.text)),
@@ -234,7 +235,7 @@ impl Session {
             }
             (QuestionStatus::Denied, Some(call)) => {
                 let hash = self.hash_of_proposal(&call);
-                self.inbox.note_denial(hash, self.memory.context.length());
+                self.inbox.note_denial(hash, self.context().length());
             }
             _ => {}
         }
@@ -244,7 +245,7 @@ impl Session {
     /// Whether the state shows that a call was carried out after its approval: its entry in a list of the state
     /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
     fn was_done(&self, entry: &Entry, call: &Value) -> bool {
-        let context = &self.memory.context;
+        let context = self.context();
         let Some(tool) = call.tool().and_then(|name| context.tool(name)) else { return false };
         let Some(entity) = tool.schema.get("x-entity") else { return false };
         let time = |value: &Value| value.as_str().and_then(Time::parse);
@@ -311,12 +312,12 @@ impl Session {
     /// Whether a question about this call can be answered here; a step that is not a call of this agent stays
     /// unchanged.
     fn can_ask(&self, call: &Value) -> bool {
-        Call::read(&Arc::new(call.clone()), &self.memory.context).1.is_empty()
+        Call::read(&Arc::new(call.clone()), self.context()).1.is_empty()
     }
 
     /// The hash that a decision about a proposal without references is bound to.
     pub(super) fn hash_of_proposal(&self, proposal: &Value) -> String {
-        let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.memory.context);
+        let (mut call, _) = Call::read(&Arc::new(proposal.clone()), self.context());
         call.keep_result();
         let frozen = frozen_call(&call, call.outline(), None);
         self.hash_of(&call, &frozen)
@@ -341,11 +342,4 @@ fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
     let fields = without_asides(call);
     let changed = fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value));
     changed.map(|(name, value)| (name.clone(), difference(asked.get(&name), &value))).collect()
-}
-
-/// A call without its remarks.
-fn without_asides(call: &Value) -> BTreeMap<String, Value> {
-    let fields = call.as_object().into_iter().flatten();
-    let own = fields.filter(|(name, _)| !crate::call::ASIDES.contains(&name.as_str()));
-    own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

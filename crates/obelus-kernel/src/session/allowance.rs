@@ -45,7 +45,7 @@ impl Session {
 
     /// A call starts that counts towards the limit.
     pub(super) fn count_call(&mut self) {
-        self.turn.count_call();
+        self.turn.count_calls(1, 0);
         if let Some(allowance) = &mut self.delegates.allowance {
             allowance.started += 1;
         }
@@ -116,7 +116,7 @@ impl Session {
     pub(super) fn count_calls_of(&mut self, at: JobRef) {
         let started =
             self.delegates.get(at).and_then(|child| child.delegates.allowance).map_or(0, |given| given.started);
-        self.turn.count_calls_below(started);
+        self.turn.count_calls(0, started);
         if let Some(allowance) = &mut self.delegates.allowance {
             allowance.started += started;
         }

@@ -145,7 +145,7 @@ impl Session {
     /// A call of a plan as text. An approval covers its proposal and literals, so those are marked; the values of
     /// references are judged when they are available.
     fn described_plan(&self, call: &Value, is_by_person: &dyn Fn(&[Segment]) -> bool) -> CallDescription {
-        let tool = call.tool().and_then(|name| self.memory.context.tool(name));
+        let tool = call.tool().and_then(|name| self.context().tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: CallPart<'_>| match part {
             CallPart::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
@@ -184,17 +184,17 @@ impl Session {
             now: self.memory.now(),
             remind_after: self.settings.remind_after(),
             expire_after: self.settings.question_seconds,
-            asked_after: self.memory.context.length(),
+            asked_after: self.context().length(),
         };
         let number = self.inbox.add(draft, terms);
-        let imported = self.projection.name_confirmations(number, &self.inbox, &self.memory.context, &self.settings);
+        let imported = self.projection.name_confirmations(number, &self.inbox, self.memory.context(), &self.settings);
         self.inbox.keep_imported(number, imported);
         self.name_values(number);
         number
     }
 
     fn pays(&self, call: &Value) -> bool {
-        call.tool().and_then(|name| self.memory.context.tool(name)).is_some_and(|tool| pays(tool))
+        call.tool().and_then(|name| self.context().tool(name)).is_some_and(|tool| pays(tool))
     }
 
     /// Adds the names of the values in a question.

@@ -52,7 +52,7 @@ impl Session {
         if self.turn.is_ending() {
             return;
         }
-        match self.scheduler.readiness(at, &self.memory.context) {
+        match self.scheduler.readiness(at, self.context()) {
             Readiness::NotYet => {}
             Readiness::Never => self.skip(at),
             Readiness::Now => self.prepare(at),
@@ -66,8 +66,8 @@ impl Session {
         self.catch_up_grounds(at);
         let (step, instance) = (self.scheduler.step_of(at), self.scheduler.job(at).instance.as_deref());
         let read = |path: &Path| {
-            let is_stale = step.is_stale(at.index(), path, &self.memory.context);
-            if is_stale { None } else { self.memory.context.read(path, instance) }
+            let is_stale = step.is_stale(at.index(), path, self.context());
+            if is_stale { None } else { self.context().read(path, instance) }
         };
         let whole = whole_proposal(&call, instance);
         let Some(mut fields) = frozen_fields(&call, whole, &read) else {
@@ -76,7 +76,7 @@ impl Session {
         };
         let origins = self.provenance(at).of_call(&call);
         if call.has_refs()
-            && let Err(fault) = fit(fields.to_mut(), call.params.len(), tool, &self.memory.context)
+            && let Err(fault) = fit(fields.to_mut(), call.params.len(), tool, self.context())
         {
             // A fault quotes the value, so its text has the value's origins.
             self.scheduler.add_origins(at, &origins);
@@ -102,7 +102,7 @@ impl Session {
             expr.each_ref(&mut |path| awaits_input |= !step.graph.edges_by(at.index(), path).is_empty());
         }
         // If no value came at all, the call that should have brought it is named.
-        let is_missing = awaits_input && step.missing(at.index(), &self.memory.context).is_some();
+        let is_missing = awaits_input && step.missing(at.index(), self.context()).is_some();
         let Some(expr) = expr.filter(|_| !is_missing) else { return self.skip(at) };
         let text = format!("{expr} has no value that can stand in a text");
         if !awaits_input {
@@ -115,7 +115,7 @@ impl Session {
 
     /// Skips a job whose needed value never came: its report says which.
     fn skip(&mut self, at: JobRef) {
-        match self.scheduler.step_of(at).missing(at.index(), &self.memory.context) {
+        match self.scheduler.step_of(at).missing(at.index(), self.context()) {
             Some(missing) => self.close_with(at, Status::Skipped, missing),
             None => self.close(at, Status::Skipped),
         }
@@ -192,7 +192,7 @@ impl Session {
         if call.scopes.is_empty() {
             return Vec::new();
         }
-        let fresh = self.scheduler.step_of(at).fresh_scopes(at.index(), &self.memory.context);
+        let fresh = self.scheduler.step_of(at).fresh_scopes(at.index(), self.context());
         let scope = self.memory.scope_messages(&fresh, self.scheduler.job(at).instance.as_deref());
         let origins = self.provenance(at).of_scopes(call);
         self.scheduler.add_origins(at, &origins);
@@ -347,7 +347,7 @@ impl Session {
         if !is_time || !has_room || crate::message::depth(call) >= crate::path::MAX_DEPTH {
             return None;
         }
-        let (call, faults) = Call::read(&Arc::new(call.clone()), &self.memory.context);
+        let (call, faults) = Call::read(&Arc::new(call.clone()), self.context());
         let tool = call.tool.clone()?;
         let is_plain = faults.is_empty()
             && tool.effect == Effect::Read
@@ -356,7 +356,7 @@ impl Session {
             && call.asides.is_none()
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
-            && runs_for(&[&call], &self.memory.context) == [RunsFor::Once];
+            && runs_for(&[&call], self.context()) == [RunsFor::Once];
         self.settings.activity_of(&tool, call.activity.as_deref()).filter(|_| is_plain)?;
         let params = call.params.iter().map(|(name, value)| Some((name.to_string(), value.resolve(&|_| None).ok()?)));
         let params = Value::Object(params.collect::<Option<_>>()?);

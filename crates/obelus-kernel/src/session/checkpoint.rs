@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Session;
 use super::consents::Consents;
 use super::graph_run::Cursor;
-use super::inbox::InboxCheckpoint;
+use super::inbox::Inbox;
 use super::memory::DigestPlace;
 use super::pending_messages::PendingMessages;
 use super::scheduler::Counters;
@@ -43,7 +43,7 @@ struct Checkpoint<'a> {
     spent: Spent,
     next_step: u32,
     next_request: u64,
-    inbox: InboxCheckpoint<'a>,
+    inbox: Cow<'a, Inbox>,
     projection: Cow<'a, StateProjection>,
     #[serde(rename = "attached", default)]
     pending: Cow<'a, PendingMessages>,
@@ -92,14 +92,14 @@ impl Session {
             id: Cow::Borrowed(&constants.id),
             now: memory.now(),
             mode: settings.mode,
-            context: memory.context.checkpoint(memory.base())?,
+            context: memory.context().checkpoint(memory.base())?,
             digests: Cow::Borrowed(memory.digests()),
             turn: Cow::Borrowed(turn),
             transcript: transcript.record(),
             spent: *spent,
             next_step,
             next_request,
-            inbox: inbox.checkpoint()?,
+            inbox: Cow::Borrowed(inbox.checkpoint()?),
             projection: Cow::Borrowed(projection),
             pending: Cow::Borrowed(pending),
             paused: tasks.paused().map(Cow::Borrowed),
@@ -130,9 +130,7 @@ impl Session {
         self.transcript.restore(stored.transcript.into_owned());
         self.spent = stored.spent;
         self.scheduler.restore(Counters { next_step: stored.next_step, next_request: stored.next_request });
-        let before_first = self.inbox.before_first();
-        self.inbox = stored.inbox.into();
-        self.inbox.number_after(before_first);
+        self.inbox.restore(stored.inbox.into_owned());
         self.projection = stored.projection.into_owned();
         self.pending = stored.pending.into_owned();
         if let Some(by) = stored.paused {

@@ -61,7 +61,7 @@ impl Session {
             return None;
         }
         drop(names);
-        Some((self.memory.context.tool(first)?, calls))
+        Some((self.context().tool(first)?, calls))
     }
 
     fn offers(&self, question: &Question) -> Vec<ConsentTerms> {
@@ -105,7 +105,7 @@ impl Session {
         }
         let list = |params: &Value| {
             let value = params.get(path)?;
-            list_with(&self.memory.context, &tool.names_of(path, value, params)?, value)
+            list_with(self.context(), &tool.names_of(path, value, params)?, value)
         };
         let values = match calls {
             [only] => list(only).filter(|ids| ids.len() > 1)?,

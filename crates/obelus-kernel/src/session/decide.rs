@@ -131,7 +131,7 @@ impl Session {
     pub(super) fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
         let tools = chosen.iter().filter_map(|index| {
             let name = question.calls.get(*index)?.call.tool()?;
-            self.memory.context.tool(name)
+            self.context().tool(name)
         });
         let mut refusals = tools.filter_map(|tool| self.gate().refusal_by_mode(tool));
         match refusals.next().and_then(|refusal| refusal.into_reasons().into_iter().next()) {
@@ -177,7 +177,7 @@ impl Session {
     /// The same calls are ignored from now on (ASK-3), and the same effects need a person.
     fn note_left_out(&mut self, calls: &[Arc<Value>]) {
         for call in calls {
-            self.inbox.note_denial(self.hash_of_proposal(call), self.memory.context.length());
+            self.inbox.note_denial(self.hash_of_proposal(call), self.context().length());
         }
         self.note_unwanted(calls);
     }
@@ -290,7 +290,7 @@ impl Session {
 
     /// Denies a call, and future identical ones.
     pub(super) fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
-        self.inbox.note_denial(hash.to_owned(), self.memory.context.length());
+        self.inbox.note_denial(hash.to_owned(), self.context().length());
         self.drop_denied(at, reason);
     }
 

@@ -80,7 +80,7 @@ impl Session {
         let Some(&at) = question.calls[index].jobs.first() else { return Ok(None) };
         let call = self.scheduler.call(at);
         let (Some(tool), Some(frozen)) = (&call.tool, self.scheduler.frozen(at)) else { return Ok(None) };
-        let respelled = self.memory.context.respelled(params, tool);
+        let respelled = self.context().respelled(params, tool);
         let respelled = respelled.map_err(|fault| Refused::new(Code::BadEdit, fault.text))?;
         let mut edited = frozen.params(call);
         let mut whole = (*frozen.call).clone();

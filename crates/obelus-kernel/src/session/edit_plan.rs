@@ -37,7 +37,7 @@ impl Session {
         if calls.iter().any(|call| !call.is_object() || depth(call) >= MAX_DEPTH) {
             return Err(bad_edit(format!("a call is an object of less than {MAX_DEPTH} levels")));
         }
-        let check = plan::check_with_options(&calls, PlanMode::Lazy, question.options, &self.memory.context);
+        let check = plan::check_with_options(&calls, PlanMode::Lazy, question.options, self.context());
         if let Some(fault) = check.errors.first() {
             return Err(bad_edit(fault.to_string()));
         }
@@ -85,11 +85,11 @@ impl Session {
 
     /// Changes parameters.
     fn change_call(&self, call: &mut Value, params: &Map<String, Value>) -> Result<(), Refused> {
-        let read = Call::read(&Arc::new(call.clone()), &self.memory.context).0;
+        let read = Call::read(&Arc::new(call.clone()), self.context()).0;
         let Some(tool) = &read.tool else { return Ok(()) };
         let known = read.outline();
         let respelled = |fields: &Map<String, Value>| {
-            let respelled = self.memory.context.respelled(fields, tool);
+            let respelled = self.context().respelled(fields, tool);
             respelled.map_err(|fault| bad_edit(fault.text))
         };
         if let Some(fields) = call.as_object().map(respelled).transpose()?.flatten() {

@@ -21,7 +21,7 @@ impl Session {
         if !is_asked {
             return;
         }
-        let earlier = self.memory.context.messages()[..write.message].iter().filter_map(|message| match message {
+        let earlier = self.context().messages()[..write.message].iter().filter_map(|message| match message {
             Message::Plan(plan) => Some(&plan.calls),
             _ => None,
         });
@@ -36,7 +36,7 @@ impl Session {
             given.is_edited = is_edited;
             // The call that ran has the values of its references; the proposal has the references.
             if let Some(value) = proposal.get(&given.name).filter(|_| !is_edited && given.from.is_empty()) {
-                given.from = WhyBuilder::of_writes(&self.memory.context, None).behind(value, write.message);
+                given.from = WhyBuilder::of_writes(self.context(), None).behind(value, write.message);
                 if !given.from.is_empty() {
                     given.value = value.clone();
                     given.grounded.clear();

@@ -30,7 +30,7 @@ impl Session {
         let goes_on = message.as_ref().is_some_and(|message| self.settings.consent.goes_on(&message.text));
         self.keep_held_back();
         self.transcript.begin_turn();
-        let began = (self.scheduler.next_step(), self.memory.context.length());
+        let began = (self.scheduler.next_step(), self.context().length());
         let pictures = match &mut message {
             Some(message) => std::mem::take(&mut message.pictures),
             None => self.pending.take_attached(),
@@ -53,7 +53,7 @@ impl Session {
 
     /// Steps that the mode holds back stay planned in the next turn.
     pub(super) fn keep_held_back(&mut self) {
-        self.projection.keep_held_back(&self.calls(), &self.memory.context);
+        self.projection.keep_held_back(&self.calls(), self.memory.context());
     }
 
     /// A one-off request keeps only its texts.
@@ -125,7 +125,7 @@ impl Session {
 
     /// Unchecked descriptions of tools count as shown untrusted data (POL-8), for every planner.
     fn note_tool_descriptions_shown(&mut self) {
-        let sources = self.memory.context.tools().filter_map(|tool| tool.words_of());
+        let sources = self.context().tools().filter_map(|tool| tool.words_of());
         let origins: Origins = sources.map(|name| Origin::Tool { name: name.into(), trusted: false }).collect();
         self.transcript.note_shown(&origins);
     }
@@ -133,7 +133,7 @@ impl Session {
     /// The origins of everything that a request shows: memory, calls with resolved references, and delegates'
     /// questions.
     pub(super) fn visible_origins(&self) -> Origins {
-        let mut all = self.memory.context.all_origins();
+        let mut all = self.context().all_origins();
         all.join(self.transcript.history_origins());
         self.scheduler.origins().for_each(|origins| all.join(origins));
         for (_, child) in self.delegates.iter() {

@@ -55,7 +55,7 @@ impl Session {
     /// Records calls that were denied, or left out of a plan.
     pub(super) fn note_unwanted(&mut self, calls: &[Arc<Value>]) {
         for proposal in calls {
-            let call = Call::read(proposal, &self.memory.context).0;
+            let call = Call::read(proposal, self.context()).0;
             if call.tool.as_deref().is_some_and(|tool| tool.effect.acts()) {
                 self.inbox.note_unwanted(self.proposed_effect(&call));
             }
@@ -66,7 +66,7 @@ impl Session {
     pub(super) fn forget_unwanted(&mut self, calls: &[Arc<Value>]) {
         for proposal in calls {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
-            let effect = self.proposed_effect(&Call::read(proposal, &self.memory.context).0);
+            let effect = self.proposed_effect(&Call::read(proposal, self.context()).0);
             self.inbox.forget_shared_denial(&effect);
             self.forget_denied(&effect);
         }

@@ -12,7 +12,6 @@ mod question;
 mod shown;
 mod updates;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -26,19 +25,21 @@ pub use elicitation_form::ElicitationForm;
 pub(super) use elicitation_form::describe_elicitation;
 pub(super) use naming::{SessionReason, headline, names_in};
 use obelus_notebook::describe::ValueMark;
-use past::{DeniedEffect, SharedPast};
+use past::SharedPast;
 pub(super) use preview_reads::{MOST_PREVIEW_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
 pub(super) use updates::ImportedTerms;
 
-/// Questions and decisions of a session.
-#[derive(Default)]
+/// Questions and decisions of a session. Its checkpoint leaves out what only running jobs need.
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Inbox {
     /// The number before the first question's (ASK-1).
+    #[serde(skip)]
     before_first: u64,
     all: BTreeMap<u64, Question>,
     /// Numbers of the open ones.
+    #[serde(skip)]
     open: BTreeSet<u64>,
     /// The latest question about each call: its number and the call's index in it.
     places: BTreeMap<String, (u64, usize)>,
@@ -47,24 +48,32 @@ pub(super) struct Inbox {
     /// Hashes of approved calls.
     approved: BTreeMap<String, Approved>,
     /// The hashes of approved calls that have not ended, by job.
+    #[serde(skip)]
     granted: BTreeMap<JobRef, String>,
     /// Jobs that wait for the result of another one.
+    #[serde(skip)]
     joined: BTreeMap<JobRef, Vec<JobRef>>,
     /// Jobs that need a person, to be asked about together with those of other instances.
+    #[serde(skip)]
     asking: Vec<NeedsPerson>,
     /// Open elicitations, by job.
+    #[serde(skip)]
     elicitations: BTreeMap<JobRef, Vec<QuestionNumber>>,
     /// Reads that show what a question would change.
+    #[serde(skip)]
     pub(super) preview_reads: PreviewReads,
     /// The question that the user's latest message may answer.
     answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
+    #[serde(rename = "written", default)]
     texts_by_people: Vec<String>,
     /// What it remembers together with delegates.
+    #[serde(flatten)]
     past: Arc<SharedPast>,
 }
 
 /// A job that needs a person.
+#[derive(Clone)]
 pub(super) struct NeedsPerson {
     pub(super) at: JobRef,
     pub(super) described: CallDescription,
@@ -73,6 +82,7 @@ pub(super) struct NeedsPerson {
 }
 
 /// A call as text, and its untrusted values.
+#[derive(Clone)]
 pub(super) struct CallDescription {
     pub(super) text: String,
     pub(super) marks: Vec<ValueMark>,
@@ -96,66 +106,22 @@ pub(super) struct QuestionEnd<'a> {
 /// Decided calls of a question: each with its hash and its waiting jobs.
 pub(super) type DecidedCalls = Vec<(String, Vec<JobRef>)>;
 
-/// The stored part of an inbox while no job is running.
-#[derive(Serialize, Deserialize)]
-pub(super) struct InboxCheckpoint<'a> {
-    all: Cow<'a, BTreeMap<u64, Question>>,
-    places: Cow<'a, BTreeMap<String, (u64, usize)>>,
-    denied: Cow<'a, BTreeMap<String, usize>>,
-    approved: Cow<'a, BTreeMap<String, Approved>>,
-    answerable: Cow<'a, Option<QuestionId>>,
-    #[serde(rename = "written", default)]
-    texts_by_people: Cow<'a, [String]>,
-    #[serde(default)]
-    happened: Cow<'a, BTreeMap<String, Reason>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    denied_effects: Cow<'a, BTreeMap<String, DeniedEffect>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    done_effects: Cow<'a, BTreeMap<Arc<str>, Time>>,
-}
-
-impl From<InboxCheckpoint<'_>> for Inbox {
-    fn from(stored: InboxCheckpoint<'_>) -> Self {
-        let all = stored.all.into_owned();
-        Self {
-            open: all.iter().filter(|(_, question)| question.is_open()).map(|(number, _)| *number).collect(),
-            all,
-            places: stored.places.into_owned(),
-            denied: stored.denied.into_owned(),
-            approved: stored.approved.into_owned(),
-            answerable: stored.answerable.into_owned(),
-            texts_by_people: stored.texts_by_people.into_owned(),
-            past: Arc::new(SharedPast {
-                happened: stored.happened.into_owned(),
-                denied: stored.denied_effects.into_owned(),
-                done: stored.done_effects.into_owned(),
-                // A call in doubt is running, so there is none.
-                doubts: BTreeMap::new(),
-            }),
-            ..Self::default()
-        }
-    }
-}
-
 impl Inbox {
-    /// The stored part; none while a job waits or runs for a question.
-    pub(super) fn checkpoint(&self) -> Option<InboxCheckpoint<'_>> {
+    /// The inbox to store; none while a job waits or runs for a question.
+    pub(super) fn checkpoint(&self) -> Option<&Self> {
         let is_idle = self.granted.is_empty()
             && self.joined.is_empty()
             && self.asking.is_empty()
             && self.elicitations.is_empty()
             && self.preview_reads.is_empty();
-        is_idle.then(|| InboxCheckpoint {
-            all: Cow::Borrowed(&self.all),
-            places: Cow::Borrowed(&self.places),
-            denied: Cow::Borrowed(&self.denied),
-            approved: Cow::Borrowed(&self.approved),
-            answerable: Cow::Borrowed(&self.answerable),
-            texts_by_people: Cow::Borrowed(&self.texts_by_people),
-            happened: Cow::Borrowed(&self.past.happened),
-            denied_effects: Cow::Borrowed(&self.past.denied),
-            done_effects: Cow::Borrowed(&self.past.done),
-        })
+        is_idle.then_some(self)
+    }
+
+    /// Takes over a stored inbox. Questions stay numbered after the same number.
+    pub(super) fn restore(&mut self, stored: Self) {
+        let open =
+            stored.all.values().filter(|question| question.is_open()).map(|question| question.number().0).collect();
+        *self = Self { before_first: self.before_first, open, ..stored };
     }
 
     /// People's texts in reasons, answers and edits, oldest first.
@@ -326,7 +292,7 @@ impl Inbox {
 
     /// Whether nothing was ever asked or denied, so that no call has a history.
     pub(super) fn is_blank(&self) -> bool {
-        self.all.is_empty() && self.denied.is_empty() && self.past.denied.is_empty()
+        self.all.is_empty() && self.denied.is_empty() && !self.shares_denials()
     }
 
     /// Makes one job's result count for another one as well.

@@ -36,7 +36,7 @@ impl Session {
         Provenance {
             agent_text_origins: self.transcript.agent_text_origins(),
             grounding: self.grounding(instance, literal, call),
-            ..Provenance::new(&self.memory.context, instance, literal)
+            ..Provenance::new(self.context(), instance, literal)
         }
     }
 
@@ -52,7 +52,7 @@ impl Session {
     /// whether it may start.
     pub(super) fn is_still_allowed(&mut self, at: JobRef, call: &Arc<Call>) -> bool {
         let Some(tool) = call.tool.as_ref().filter(|_| self.scheduler.has_waited(at)) else { return true };
-        let tool = Arc::clone(self.memory.context.tool(&tool.name).unwrap_or(tool));
+        let tool = Arc::clone(self.context().tool(&tool.name).unwrap_or(tool));
         self.catch_up_grounds(at);
         if self.scheduler.job(at).is_approved {
             return self.approval_still_covers(at, call, &tool);
@@ -125,8 +125,7 @@ impl Session {
         let step = self.scheduler.step_of(at);
         let params = || self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
         let may_follow = |path: &str| {
-            step.before_reading
-                && is_unchanged_from_one_result(&self.memory.context, provenance.instance, &params(), path)
+            step.before_reading && is_unchanged_from_one_result(self.context(), provenance.instance, &params(), path)
         };
         let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
         judge(&Proposal {

@@ -30,7 +30,7 @@ pub(super) use results::{Author, CallFailure, ReadMessages, Written};
 
 /// The context of a session, and the caches for writing to it.
 pub(super) struct Memory {
-    pub(super) context: Context,
+    context: Context,
     /// The number of the request's own messages.
     base: usize,
     /// The request's own kinds, each with its initial value.
@@ -72,6 +72,10 @@ impl Memory {
             digests: Vec::new(),
             grounds: GroundIndex::default(),
         }
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// The number of the request's own messages.

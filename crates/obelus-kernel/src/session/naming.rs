@@ -24,17 +24,17 @@ impl Session {
 
     /// The label of a tool's parameter, by its dotted path, if the tool's author provides one.
     pub fn label_of(&self, tool: &str, path: &str, language: Option<&str>) -> Option<&str> {
-        self.memory.context.tool(tool)?.label(path, language)
+        self.context().tool(tool)?.label(path, language)
     }
 
     /// The name of a parameter's value, if the session has read it.
     pub fn name_of(&self, tool: &str, path: &str, value: &Value) -> Option<String> {
-        let known = self.memory.context.tool(tool)?;
+        let known = self.context().tool(tool)?;
         self.naming().name_of_value(known, &Value::Null, path, value)
     }
 
     /// The texts of the state and of prompts.
     pub(super) fn naming(&self) -> CallTexts<'_> {
-        CallTexts { context: &self.memory.context, language: self.settings.language.as_deref(), has_all_titles: false }
+        CallTexts { context: self.context(), language: self.settings.language.as_deref(), has_all_titles: false }
     }
 }

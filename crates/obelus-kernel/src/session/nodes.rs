@@ -86,7 +86,7 @@ impl Session {
     }
 
     fn start_node_call(&mut self, node: &CallNode) -> Result<(), String> {
-        let call = call_of(node, &self.memory.context)?;
+        let call = call_of(node, self.context())?;
         if let Some(run) = &mut self.graph {
             run.note_step(self.scheduler.next_step());
         }
@@ -110,7 +110,7 @@ impl Session {
                 }
                 let name = self.node().unwrap_or_default().to_owned();
                 self.turn.note_success(|| name);
-                self.transcript.note_step_end(self.memory.context.length());
+                self.transcript.note_step_end(self.context().length());
             }
             StepNode::Call { .. } => {
                 let report = self.report_of_node();

@@ -117,7 +117,7 @@ impl Session {
         let (number, job) = report.place;
         let step = steps.iter().find(|step| step.number == number).filter(|_| !is_only_planned);
         let proposed = step.and_then(|step| step.of_job(job)).unwrap_or(&report.call).clone();
-        let (mut call, _) = Call::read(&proposed, &self.memory.context);
+        let (mut call, _) = Call::read(&proposed, self.context());
         if step.is_some_and(|step| step.options.keeps_results) {
             call.keep_result();
         }

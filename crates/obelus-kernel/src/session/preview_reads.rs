@@ -32,7 +32,7 @@ impl Session {
         let call = self.scheduler.call(at);
         let before = call.tool.as_ref()?.before.as_ref()?;
         let proposal = Arc::new(before.preview_call(&self.scheduler.frozen(at)?.params(call))?);
-        let (read, faults) = Call::read(&proposal, &self.memory.context);
+        let (read, faults) = Call::read(&proposal, self.context());
         let tool = read.tool.clone().filter(|tool| faults.is_empty() && tool.effect == Effect::Read)?;
         self.settings.activity_of(&tool, read.activity.as_deref()).filter(|_| read.delegate.is_none())?;
         // The read's parameters are parts of the call, and have their origins.

@@ -192,7 +192,7 @@ impl Session {
         let is_redacted = owner.settings.plans_before_reading();
         let mut own = owner.memory.current_digests().filter(|(_, of)| of.digest == digest);
         let is_shown = |path: &crate::Path, instance: Option<&str>| {
-            !is_redacted || owner.memory.context.origins(path, instance).is_trusted()
+            !is_redacted || owner.context().origins(path, instance).is_trusted()
         };
         // A delegate may have been given the digest with its task.
         let was_given = || owner.constants.depth > 0 && !is_redacted && owner.memory.mentions_digest(digest);
@@ -216,7 +216,7 @@ impl Session {
             Some(_) => Offer::No,
         };
         let output = self.output_schema();
-        let offered = Offered::new(&self.memory.context, output, mode, offer, |tool| self.settings.runs_by_model(tool));
+        let offered = Offered::new(self.context(), output, mode, offer, |tool| self.settings.runs_by_model(tool));
         let tools = offered.tools().cloned().collect();
         let running = node.filter(|node| offered.tools().any(|tool| node.offers(&tool.name))).map(|_| RUNNING);
         let planning = node.filter(|node| offered.tools().any(|tool| node.plans(&tool.name))).map(|_| PLANNING);
@@ -310,12 +310,12 @@ impl Session {
     }
 
     fn instructions(&self) -> Vec<String> {
-        self.memory.context.system_texts().map(str::to_owned).collect()
+        self.context().system_texts().map(str::to_owned).collect()
     }
 
     fn kinds(&self) -> Vec<Value> {
         let mut kinds = Vec::new();
-        for (kind, view) in self.memory.context.views().filter(|(kind, _)| *kind != "error") {
+        for (kind, view) in self.context().views().filter(|(kind, _)| *kind != "error") {
             let mut shown = json!({"kind": kind});
             let optional = [
                 ("description", view.description(None).map(Value::from)),
@@ -328,7 +328,7 @@ impl Session {
                 }
             }
             if view.is_instanced() {
-                let instances = self.memory.context.instances().in_order().into_iter();
+                let instances = self.context().instances().in_order().into_iter();
                 let values =
                     instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
                 shown["instances"] = Value::Object(values.collect());
@@ -342,7 +342,7 @@ impl Session {
     /// Adds schemas and descriptions of instances: once if all are equal, else by instance.
     pub(super) fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
         let names: Vec<&String> =
-            self.memory.context.instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
+            self.context().instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
         let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
         let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
         show_by_instance(shown, &names, "description", descriptions);
@@ -382,7 +382,7 @@ impl Session {
 
     /// The calls of a plan that has not been started. One that waits for a person is shown by its question.
     pub(super) fn planned_calls(&self) -> Vec<CallReport> {
-        let plan = self.memory.context.plan().filter(|_| !self.transcript.has_started());
+        let plan = self.context().plan().filter(|_| !self.transcript.has_started());
         let is_asked = self.inbox.open().any(|question| question.about == About::Plan);
         let calls = plan.filter(|_| !is_asked).map(|plan| plan.calls.iter()).into_iter().flatten();
         let error = self.transcript.plan_denied();
@@ -403,8 +403,8 @@ impl Session {
 
     fn latest_errors(&self) -> Vec<Value> {
         // Errors before the model last completed a step have been shown.
-        let since = self.memory.context.length().saturating_sub(self.transcript.reported_messages());
-        let recent = self.memory.context.latest().take(since).take_while(|message| {
+        let since = self.context().length().saturating_sub(self.transcript.reported_messages());
+        let recent = self.context().latest().take(since).take_while(|message| {
             // Errors before the user's last message belong to an earlier turn.
             !matches!(message, Message::Text(text) if text.role == Role::User)
         });
@@ -422,7 +422,7 @@ impl Session {
     fn texts(&self) -> Vec<(String, String)> {
         let mut room = MOST_TEXT;
         let mut texts = Vec::new();
-        for message in self.memory.context.latest() {
+        for message in self.context().latest() {
             let Message::Text(text) = message else { continue };
             if text.role == Role::System {
                 continue;

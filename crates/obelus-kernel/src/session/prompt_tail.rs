@@ -46,13 +46,13 @@ impl Session {
             self.show_recipes_of_instances(view, &mut recipe);
             recipe
         };
-        let given = self.memory.context.views().filter(|(kind, _)| self.memory.is_given(kind));
+        let given = self.context().views().filter(|(kind, _)| self.memory.is_given(kind));
         given.map(of).filter(|recipe| recipe.as_object().is_some_and(|fields| fields.len() > 1)).collect()
     }
 
     /// Unchanged values of the request itself: they are shown once, before everything else.
     pub(super) fn given_part(&self) -> Vec<Value> {
-        let unchanged = self.memory.context.views().filter(|(kind, _)| self.memory.is_unchanged(kind));
+        let unchanged = self.context().views().filter(|(kind, _)| self.memory.is_unchanged(kind));
         let value = |(kind, view): (&str, &View)| {
             let value = self.value_not_in_transcript(kind, view, &[]).filter(|value| !is_empty(value))?;
             Some(json!({"kind": kind, "value": value}))
@@ -66,7 +66,7 @@ impl Session {
         let sent = self.transcript_results();
         let mut kinds = Vec::new();
         let is_shown = |kind: &str| kind == "state" || self.memory.is_given(kind) && !self.memory.is_unchanged(kind);
-        for (kind, view) in self.memory.context.views().filter(|(kind, _)| is_shown(kind)) {
+        for (kind, view) in self.context().views().filter(|(kind, _)| is_shown(kind)) {
             let mut shown = json!({"kind": kind});
             let global = self.value_not_in_transcript(kind, view, &sent);
             if let Some(value) = global.filter(|value| !is_empty(value)) {
@@ -182,7 +182,7 @@ impl Session {
                 let Some(path) = path.paths().next().map(|path| Path::clone(path)) else { continue };
                 let instance = call.call.instance();
                 let result = call.result.as_ref().filter(|_| !entry.is_digest);
-                let tool = call.call.tool().and_then(|name| self.memory.context.tool(name));
+                let tool = call.call.tool().and_then(|name| self.context().tool(name));
                 values.push(TranscriptValue { path, instance, result, tool: tool.map(AsRef::as_ref) });
             }
         }
@@ -208,7 +208,7 @@ impl Session {
             None => !tool.is_unlisted(),
             Some(nodes) => nodes.iter().any(|node| node.offers(&tool.name) || node.plans(&tool.name)),
         };
-        self.memory.context.tools().filter(is_offered).cloned().collect()
+        self.context().tools().filter(is_offered).cloned().collect()
     }
 }
 

@@ -39,7 +39,7 @@ impl Session {
         let known = self.known_names();
         for shown in &mut prompt.kinds {
             let Some(kind) = shown["kind"].as_str().map(str::to_owned) else { continue };
-            let Some(view) = self.memory.context.view(&kind) else { continue };
+            let Some(view) = self.context().view(&kind) else { continue };
             let shape = |instance: Option<&str>| {
                 let value = view.read(&[], instance)?;
                 Some(self.shape_of(&value, &mut Path::root(kind.as_str()), instance, &known))
@@ -78,7 +78,7 @@ impl Session {
         }
         let template = Template::parse(output).map_err(|fault| fault.at("output"))?;
         template
-            .resolve(&|path: &Path| self.memory.context.read(path, None))
+            .resolve(&|path: &Path| self.context().read(path, None))
             .map_err(|missing| Fault::new(Rule::Plan4, format!("{} has no value", missing.0)).at("output"))
     }
 
@@ -88,20 +88,20 @@ impl Session {
         if self.settings.plans_before_reading()
             && let Ok(template) = Template::parse(self.turn.output())
         {
-            template.exprs(&mut |expr| expr.each_ref(&mut |path| all.join(&self.memory.context.origins(path, None))));
+            template.exprs(&mut |expr| expr.each_ref(&mut |path| all.join(&self.context().origins(path, None))));
         }
         all
     }
 
     /// The value at a path, as a planner sees it.
     pub(super) fn shape_at(&self, path: &Path, instance: Option<&str>) -> Option<Value> {
-        let value = self.memory.context.read(path, instance)?;
+        let value = self.context().read(path, instance)?;
         Some(shorten(&self.shape_of(&value, &mut path.clone(), instance, &self.known_names()), MOST_OF_READ))
     }
 
     /// Errors with untrusted text.
     fn untrusted_errors(&self) -> Vec<std::borrow::Cow<'_, Value>> {
-        let errors = self.memory.context.latest().filter_map(|message| match message {
+        let errors = self.context().latest().filter_map(|message| match message {
             Message::Data(data) if data.is_error() && !data.all_sources().is_trusted() => Some(data.data()),
             _ => None,
         });
@@ -111,13 +111,13 @@ impl Session {
     /// Names in the author's schemas and the planner's own paths: as keys they reveal nothing.
     fn known_names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        for tool in self.memory.context.tools() {
+        for tool in self.context().tools() {
             property_names(&tool.schema, &mut names);
         }
-        for (_, view) in self.memory.context.views() {
+        for (_, view) in self.context().views() {
             view.schema(None).iter().for_each(|schema| property_names(schema, &mut names));
         }
-        for message in self.memory.context.latest() {
+        for message in self.context().latest() {
             if let Message::Data(data) = message
                 && let Some(output) = &data.output
             {
@@ -129,12 +129,12 @@ impl Session {
 
     /// A value with all untrusted parts replaced by their shape.
     fn shape_of(&self, value: &Value, path: &mut Path, instance: Option<&str>, known: &BTreeSet<String>) -> Value {
-        if self.memory.context.origins(path, instance).is_trusted() {
+        if self.context().origins(path, instance).is_trusted() {
             return value.clone();
         }
         let mut below = |step: Segment, inner: &Value| {
             path.segments.push(step);
-            let trusted = self.memory.context.origins(path, instance).is_trusted();
+            let trusted = self.context().origins(path, instance).is_trusted();
             let shape = self.shape_of(inner, path, instance, known);
             path.segments.pop();
             (trusted, shape)

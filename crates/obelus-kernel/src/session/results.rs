@@ -110,7 +110,7 @@ impl Session {
             self.note_done(at);
         }
         if written.is_ok() && call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {
-            self.scheduler.expand(at, &self.memory.context);
+            self.scheduler.expand(at, self.memory.context());
         }
         if let (Ok(written), Some(result)) = (&written, result) {
             self.write_side_writes(at, &call, &result, written);

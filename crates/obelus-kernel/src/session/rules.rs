@@ -41,7 +41,7 @@ impl Session {
         let mut below = Vec::new();
         for (at, child) in self.delegates.iter() {
             let is_from_here = |name: &str| {
-                let [own, theirs] = [self, child].map(|session| session.memory.context.tool(name));
+                let [own, theirs] = [self, child].map(|session| session.context().tool(name));
                 own.zip(theirs).is_some_and(|(own, theirs)| own.schema == theirs.schema)
             };
             let tools: Map<String, Value> = tools
@@ -80,7 +80,7 @@ impl Session {
         if removed.iter().any(|gone| gone == name) {
             return Some(SessionReason::ToolRemoved);
         }
-        let (at, tool) = (*asked.jobs.first()?, self.memory.context.tool(name)?);
+        let (at, tool) = (*asked.jobs.first()?, self.context().tool(name)?);
         let params = self.scheduler.frozen(at)?.params(self.scheduler.call(at));
         fitted(params, tool).err().map(|_| SessionReason::ToolChanged)
     }
@@ -118,7 +118,7 @@ impl Session {
         let by_rules = || {
             self.rules.changed()?;
             // The tool's definition may have changed.
-            let tool = self.memory.context.tool(&tool.name).map_or(tool, AsRef::as_ref);
+            let tool = self.context().tool(&tool.name).map_or(tool, AsRef::as_ref);
             Some(self.verdict_on(at, call, tool)).filter(|verdict| verdict.ruling() == Ruling::Refuse)
         };
         self.gate().refusal_by_mode(tool).or_else(by_rules)

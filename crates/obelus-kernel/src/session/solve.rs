@@ -93,7 +93,7 @@ impl Session {
         }
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
         // A new plan replaces the one that the mode held back; unreadable calls do not count.
-        let is_readable = |call: &Arc<Value>| Call::read(call, &self.memory.context).1.is_empty();
+        let is_readable = |call: &Arc<Value>| Call::read(call, self.memory.context()).1.is_empty();
         self.projection.drop_plan_if(|| calls.iter().any(is_readable));
         let mode = self.plan_mode();
         // An entry that is not a call is an error of the step, and not part of the plan.
@@ -111,7 +111,7 @@ impl Session {
 
     /// Checks a lazy plan and asks a person about it as a whole; a faulty one goes back to the model.
     fn offer_plan(&mut self, calls: Vec<Arc<Value>>, options: StepOptions) {
-        let check = plan::check_with_options(&calls, PlanMode::Lazy, options, &self.memory.context);
+        let check = plan::check_with_options(&calls, PlanMode::Lazy, options, self.context());
         if !check.is_valid() {
             self.turn.note_fault();
             for fault in &check.errors {
@@ -121,7 +121,7 @@ impl Session {
             return self.note_faults(&calls, &check.errors);
         }
         if self.settings.mode == Mode::Shadow {
-            return self.projection.hold_back_plan(&calls, &self.memory.context);
+            return self.projection.hold_back_plan(&calls, self.memory.context());
         }
         self.catch_up_grounds_of_shown();
         let before_reading = self.transcript.shown().is_trusted();
@@ -159,7 +159,7 @@ impl Session {
     /// Starts the calls of a solution or an approved plan.
     pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, options: StepOptions) {
         self.transcript.note_start();
-        let context = &self.memory.context;
+        let context = self.context();
         let literal = match trigger {
             Trigger::Approved { by_person: true, .. } => Origins::of(Origin::User),
             Trigger::Graph => self.graph.as_ref().map(|run| run.proposer(context)).unwrap_or_default(),
@@ -199,7 +199,7 @@ impl Session {
 
     /// The identity of a call, without remarks (CALL-1).
     fn identity_of(&self, call: &Value) -> String {
-        let tool = call.tool().and_then(|name| self.memory.context.tool(name));
+        let tool = call.tool().and_then(|name| self.context().tool(name));
         identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
     }
 
@@ -230,7 +230,7 @@ impl Session {
         match of_template.or_else(|| self.model_call_fault(step, at.index(), trigger)) {
             Some(fault) if is_first => self.fail_by(at, &fault),
             Some(_) => self.close(at, Status::Failed),
-            None => match step.missing_input(at.index(), &self.memory.context) {
+            None => match step.missing_input(at.index(), self.context()) {
                 Some(fault) => self.fail_by(at, &fault),
                 None => self.scheduler.recheck(at),
             },
@@ -247,7 +247,7 @@ impl Session {
             return None;
         }
         // A result made before its input was read is not used; the model is asked later.
-        if step.awaits_input(job, &self.memory.context) {
+        if step.awaits_input(job, self.context()) {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
             return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }

@@ -25,9 +25,9 @@ const EVENTS: &str = "events";
 impl Session {
     /// The last write of an expression's value, such as `†state.deal.title`; none if it was never written.
     pub fn last_write(&self, expr: &str, instance: Option<&str>) -> Result<Option<ValueWrite>, Fault> {
-        let write = last_write(&self.memory.context, &Expr::parse(expr)?, instance);
+        let write = last_write(self.context(), &Expr::parse(expr)?, instance);
         Ok(write.map(|write| {
-            let message = self.memory.context.messages().get(write.message);
+            let message = self.context().messages().get(write.message);
             let output = message.and_then(|message| match message {
                 Message::Data(data) => data.output.as_ref(),
                 _ => None,
@@ -38,7 +38,7 @@ impl Session {
 
     /// The folded state, with the fields that the session maintains.
     pub fn state(&self) -> Value {
-        let context = &self.memory.context;
+        let context = self.context();
         let root = context.read(&Path::root("state"), None);
         let mut state = root.map_or_else(|| json!({}), std::borrow::Cow::into_owned);
         let managed = &self.settings.managed;
@@ -89,7 +89,7 @@ impl Session {
             return;
         }
         let path = Path::field("state", name.clone());
-        let before = self.memory.context.read(&path, None);
+        let before = self.context().read(&path, None);
         let mut goals = before.and_then(|goals| goals.as_array().cloned()).unwrap_or_default();
         if goals.first().is_some_and(|latest| latest == text) {
             return;

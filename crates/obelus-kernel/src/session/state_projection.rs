@@ -130,27 +130,26 @@ impl StateProjection {
 
     /// Questions and decisions, by key.
     pub(super) fn confirmations(&self, inbox: &Inbox, naming: CallTexts<'_>) -> Value {
+        use QuestionStatus::{Approved, Denied, Requested};
         let mut all = self.adopted.clone();
         for (key, number, index) in &self.keys {
             let Some(question) = inbox.get(QuestionNumber(*number)) else { continue };
             let Some(asked) = question.calls.get(*index) else { continue };
             let status = match (asked.decided, question.status) {
-                (None, QuestionStatus::Requested) => QuestionStatus::Requested,
-                (Some(true), _) => QuestionStatus::Approved,
-                _ => QuestionStatus::Denied,
+                (None, Requested) => Requested,
+                (Some(true), _) => Approved,
+                _ => Denied,
             };
             let mut entry = json!({"status": status, "requested_at": question.requested_at.to_string()});
-            if let Some(at) = asked.decided_at.or(question.decided_at).filter(|_| status != QuestionStatus::Requested) {
+            if let Some(at) = asked.decided_at.or(question.decided_at).filter(|_| status != Requested) {
                 entry[format!("{}_at", status.name())] = at.to_string().into();
             }
             let description = self.descriptions.get(key).cloned();
             entry["description"] = description.unwrap_or_else(|| naming.call_headline(&asked.call)).into();
-            if let Some(reason) =
-                asked.reason.as_ref().or(question.reason.as_ref()).filter(|_| status == QuestionStatus::Denied)
-            {
+            if let Some(reason) = asked.reason.as_ref().or(question.reason.as_ref()).filter(|_| status == Denied) {
                 entry["reason"] = reason.as_str().into();
             }
-            entry["action"] = step_form(&asked.call, status == QuestionStatus::Requested, naming.context);
+            entry["action"] = step_form(&asked.call, status == Requested, naming.context);
             all.insert(key.clone(), entry);
         }
         Value::Object(all)
@@ -243,17 +242,16 @@ fn step_form(call: &Value, waits: bool, context: &Context) -> Value {
 
 /// Adds a step unless it is already there, ignoring remarks.
 fn add_step(steps: &mut Vec<Value>, step: Value) {
-    let same = |known: &Value| {
-        let bare = |step: &Value| {
-            let fields = step.as_object().into_iter().flatten();
-            let own = fields.filter(|(name, _)| !ASIDES.contains(&name.as_str()));
-            own.map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>()
-        };
-        bare(known) == bare(&step)
-    };
-    if !steps.iter().any(same) {
+    if !steps.iter().any(|known| without_asides(known) == without_asides(&step)) {
         steps.push(step);
     }
+}
+
+/// A call or a step without its remarks.
+pub(super) fn without_asides(call: &Value) -> BTreeMap<String, Value> {
+    let fields = call.as_object().into_iter().flatten();
+    let own = fields.filter(|(name, _)| !ASIDES.contains(&name.as_str()));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// The risky fields that a call sets; in a creation, its targets.

@@ -33,7 +33,7 @@ impl Session {
     pub(super) fn transcribe_given_texts(&mut self) {
         let texts: Vec<(Role, String)> = self
             .memory
-            .context
+            .context()
             .messages()
             .iter()
             .filter_map(|message| match message {
@@ -128,10 +128,10 @@ impl Session {
         let job = self.scheduler.job(at);
         let paths = self.paths_of_result(job, call);
         let Some(path) = first_path(paths.as_deref(), call) else { return };
-        let Some(about) = self.memory.context.read(path, job.instance.as_deref()) else { return };
+        let Some(about) = self.context().read(path, job.instance.as_deref()) else { return };
         let is_part = about["part"] == true;
         let event = TranscriptEvent::Observed { tool: call.tool_name().to_owned(), about: about.into_owned(), is_part };
-        let origins = self.memory.context.origins(path, job.instance.as_deref());
+        let origins = self.context().origins(path, job.instance.as_deref());
         self.transcript.add(event, &self.settings.counted_as_shown(origins));
     }
 
@@ -211,18 +211,18 @@ impl Session {
 
     /// The value at a result's path, as the model sees it.
     fn result_at(&self, tool: &str, path: &Path, instance: Option<&str>) -> Option<Value> {
-        let tool = self.memory.context.tool(tool);
+        let tool = self.context().tool(tool);
         if self.settings.plans_before_reading() {
             return self.shape_at(path, instance);
         }
         if tool.is_some_and(|tool| tool.instances.is_some()) {
             let is_row =
                 |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
-            let names = self.memory.context.instances().in_order().into_iter().filter(is_row);
-            let rows = names.filter_map(|name| self.memory.context.read(path, Some(name)));
+            let names = self.context().instances().in_order().into_iter().filter(is_row);
+            let rows = names.filter_map(|name| self.context().read(path, Some(name)));
             return Some(result_for_model(tool.map(AsRef::as_ref), &rows.map(Cow::into_owned).collect()));
         }
-        Some(result_for_model(tool.map(AsRef::as_ref), &*self.memory.context.read(path, instance)?))
+        Some(result_for_model(tool.map(AsRef::as_ref), &*self.context().read(path, instance)?))
     }
 
     /// Drops a result that was overwritten before it was shown; it counts for nothing.
@@ -257,7 +257,7 @@ impl Session {
         };
         if is_added {
             for path in &mut paths {
-                let list = self.memory.context.read(path, job.instance.as_deref());
+                let list = self.context().read(path, job.instance.as_deref());
                 let last = list.as_deref().and_then(Value::as_array).map_or(0, Vec::len).saturating_sub(1);
                 path.segments.push(Segment::Index(i64::try_from(last).unwrap_or_default()));
             }

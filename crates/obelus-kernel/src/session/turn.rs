@@ -150,7 +150,6 @@ impl Turn {
         if self.is_at_rest() { Ok(()) } else { Err(Refused::new(Code::AtWork, "the session is at work already")) }
     }
 
-    /// Whether a model is asked for calls and output.
     pub(super) fn asks_model(&self) -> bool {
         self.asks_model
     }
@@ -160,12 +159,10 @@ impl Turn {
         self.asks_when_decided = true;
     }
 
-    /// Its beginning: the number of its first step, and the number of messages in the context.
     pub(super) fn began(&self) -> (u32, usize) {
         self.began
     }
 
-    /// Pictures of the message that began it.
     pub(super) fn pictures(&self) -> &[Picture] {
         &self.pictures
     }
@@ -212,22 +209,17 @@ impl Turn {
         self.reason = reason;
     }
 
-    /// Why it came to rest, if there is a reason.
     pub(super) fn reason(&self) -> Option<&CallError> {
         self.reason.as_ref()
     }
 
-    /// A call starts that counts towards the limit.
-    pub(super) fn count_call(&mut self) {
-        self.calls += 1;
+    /// Calls have started: its own, and those of delegates.
+    pub(super) fn count_calls(&mut self, own: u32, below: u32) {
+        self.calls += own;
+        self.calls_below += below;
     }
 
-    /// Calls of delegates have started.
-    pub(super) fn count_calls_below(&mut self, count: u32) {
-        self.calls_below += count;
-    }
-
-    /// The calls that count towards the limit: its own, and those of delegates.
+    /// The calls that have started: its own, and those of delegates.
     pub(super) fn calls(&self) -> (u32, u32) {
         (self.calls, self.calls_below)
     }
@@ -237,7 +229,6 @@ impl Turn {
         self.spent.count(input);
     }
 
-    /// The total usage of the model, including delegates and model calls.
     pub(super) fn spent(&self) -> Spent {
         self.spent
     }
@@ -252,7 +243,6 @@ impl Turn {
         self.planned.take()
     }
 
-    /// The number of its requests.
     pub(super) fn requests(&self) -> u32 {
         self.requests
     }
@@ -282,7 +272,6 @@ impl Turn {
         true
     }
 
-    /// The last unreadable answer, and its error.
     pub(super) fn out_of_format(&self) -> Option<&(String, String)> {
         self.out_of_format.as_ref()
     }
@@ -292,7 +281,6 @@ impl Turn {
         self.is_faulty = true;
     }
 
-    /// Whether the latest solution is faulty.
     pub(super) fn is_faulty(&self) -> bool {
         self.is_faulty
     }
@@ -324,7 +312,6 @@ impl Turn {
         self.agent_messages.push(text.to_owned());
     }
 
-    /// What the agent has said to the user.
     pub(super) fn agent_messages(&self) -> &[String] {
         &self.agent_messages
     }
@@ -334,12 +321,10 @@ impl Turn {
         self.agent_messages.iter().any(|message| message == text)
     }
 
-    /// What the agent asked the user in its last message, and when.
     pub(super) fn asked_for(&self) -> Option<&(String, Time)> {
         self.asked_for.as_ref()
     }
 
-    /// The result, held back while a question is open.
     pub(super) fn output(&self) -> &Value {
         &self.output
     }
@@ -355,7 +340,6 @@ impl Turn {
         self.output.take()
     }
 
-    /// Whether the result came along with calls.
     pub(super) fn came_with_calls(&self) -> bool {
         self.came_with_calls
     }
@@ -366,12 +350,10 @@ impl Turn {
         self.output = text.map(Value::from).unwrap_or_default();
     }
 
-    /// The name of the end, if a graph of steps came to one.
     pub(super) fn named_end(&self) -> Option<&str> {
         self.named_end.as_deref()
     }
 
-    /// How it ended, if only a message of the user can begin another.
     pub(super) fn over(&self) -> Option<&(TurnEnd, CallError)> {
         self.over.as_ref()
     }

@@ -13,16 +13,21 @@ use crate::time::Time;
 const MOST_DONE: usize = 100;
 
 /// The shared past of a session and its delegates. Effects are identified by tool and parameters.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(in crate::session) struct SharedPast {
     /// Effects that need a person: why. They happened, or may have, without a result, or were denied.
-    pub(super) happened: BTreeMap<String, Reason>,
-    /// Effects in doubt, and how many calls of each: they may have happened.
-    pub(super) doubts: BTreeMap<String, u32>,
+    #[serde(default)]
+    happened: BTreeMap<String, Reason>,
+    /// Effects in doubt, and how many calls of each: they may have happened. A call in doubt is running, so a checkpoint
+    /// has none.
+    #[serde(skip)]
+    doubts: BTreeMap<String, u32>,
     /// Denied effects.
-    pub(super) denied: BTreeMap<String, DeniedEffect>,
+    #[serde(rename = "denied_effects", default, skip_serializing_if = "BTreeMap::is_empty")]
+    denied: BTreeMap<String, DeniedEffect>,
     /// The latest effects that were done, and when: questions about the same ones show it. Nothing else reads them.
-    pub(super) done: BTreeMap<Arc<str>, Time>,
+    #[serde(rename = "done_effects", default, skip_serializing_if = "BTreeMap::is_empty")]
+    done: BTreeMap<Arc<str>, Time>,
 }
 
 /// An effect that a person denied.

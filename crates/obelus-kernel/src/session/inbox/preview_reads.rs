@@ -16,7 +16,7 @@ use crate::tool::Tool;
 pub(in crate::session) const MOST_PREVIEW_READS: usize = 200;
 
 /// Queued and running reads, by question and call.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(in crate::session) struct PreviewReads {
     queue: VecDeque<PreviewRead>,
     open: BTreeMap<(u64, u32), PreviewRead>,

@@ -51,7 +51,7 @@ impl Session {
 
     /// A planned call with resolved references, and its origins.
     fn planned_call(&self, call: &Value) -> Result<(Value, Origins), Fault> {
-        let context = &self.memory.context;
+        let context = self.context();
         let (call, faults) = Call::read(&Arc::new(call.clone()), context);
         if let Some(fault) = faults.into_iter().next() {
             return Err(fault);
@@ -93,7 +93,7 @@ impl Session {
         let plans = graph.nodes.values().filter_map(|node| node.request()?.plans.as_ref());
         for plans in plans {
             let Ok(path) = OutputPath::parse(&plans.to) else { continue };
-            let is_there = |path: &Path| self.memory.context.read(path, None).is_some_and(|value| !value.is_null());
+            let is_there = |path: &Path| self.context().read(path, None).is_some_and(|value| !value.is_null());
             if path.paths().any(|path| is_there(path)) {
                 // A place that does not accept null keeps its plan: the author wants it so.
                 let _ = self.write_for_node(Some(&plans.to), Value::Null, &Origins::of(Origin::Author));

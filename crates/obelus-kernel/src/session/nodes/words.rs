@@ -46,7 +46,7 @@ impl Session {
     /// A text for people. It may include the reason why a turn ended.
     pub(super) fn step_text(&self, text: &StepText, reason: Option<&CallError>) -> Result<String, String> {
         match text {
-            StepText::Text(text) if text.starts_with('†') => text_at(text, &self.memory.context),
+            StepText::Text(text) if text.starts_with('†') => text_at(text, self.context()),
             StepText::Text(text) => Ok(text.clone()),
             StepText::Made { jq } => match jq.one(&self.filter_input(reason))? {
                 Value::String(text) => Ok(text),
@@ -57,7 +57,7 @@ impl Session {
 
     /// The input of filters: the folded kinds and the counters.
     pub(super) fn filter_input(&self, reason: Option<&CallError>) -> Read {
-        let context = &self.memory.context;
+        let context = self.context();
         let kinds = context.views().filter_map(|(kind, view)| Some((kind, view.for_filters()?.clone())));
         let run = self.graph.as_ref().map(|run| run.filter_input(self.turn.calls().0));
         let user = context.last_user_text().map(|text| text.text.as_str());
