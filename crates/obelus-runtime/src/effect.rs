@@ -23,6 +23,11 @@ use crate::observation::{ObservationSlot, without_parts};
 use crate::secret::without_secrets_of;
 use doubt::Doubt;
 
+/// What is known of a call after a crash. Journals have it in English; `words/reasons` translates it.
+pub(crate) const INTERRUPTED: &str = "the work was interrupted";
+/// How the same begins for a call that reached its time limit.
+pub(crate) const NO_RESULT_WITHIN: &str = "no result within ";
+
 /// A running call.
 pub(crate) struct RunningCall<W> {
     id: CallId,
@@ -81,7 +86,7 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
             let outcome = match lost {
                 Some(outcome) => outcome,
                 None => elicitor.limited(limit, work).await.unwrap_or_else(|| {
-                    failed(is_harmless, FailureCode::Timeout, format!("no result within {}", seconds(limit)))
+                    failed(is_harmless, FailureCode::Timeout, format!("{NO_RESULT_WITHIN}{}", seconds(limit)))
                 }),
             };
             match (outcome, doubt) {
@@ -130,7 +135,7 @@ pub(crate) fn reconcile(
     match activity.and_then(|activity| activity.reconcile(work)) {
         None => Err(Input::InDoubt { id }),
         Some(reconciling) => Ok(async move {
-            let found = doubt::found(id, attempt, limit, reconciling, "the work was interrupted").await;
+            let found = doubt::found(id, attempt, limit, reconciling, INTERRUPTED).await;
             doubt::prepared(found, before_journal)
         }),
     }

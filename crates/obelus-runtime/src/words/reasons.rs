@@ -7,6 +7,7 @@ use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::{Time, visible};
 
 use super::{Language, fill};
+use crate::effect::{INTERRUPTED, NO_RESULT_WITHIN};
 use crate::view::local_time;
 
 /// Titles of tools and their parameters.
@@ -154,8 +155,8 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
 fn known_in_words(known: &str, language: Language) -> String {
     let why = &language.words().reasons;
     let own = |part: &str| match part {
-        "the work was interrupted" => why.was_interrupted.to_owned(),
-        late if late.starts_with("no result within ") => why.no_result.to_owned(),
+        INTERRUPTED => why.was_interrupted.to_owned(),
+        late if late.starts_with(NO_RESULT_WITHIN) => why.no_result.to_owned(),
         other => other.to_owned(),
     };
     if language == Language::English {
