@@ -495,6 +495,6 @@ impl Session {
 }
 
 /// The payload of an error message.
-fn error_data(call: Value, error: &ReportError) -> Value {
+fn error_data(call: &Value, error: &ReportError) -> Value {
     json!({"call": call, "error": error})
 }

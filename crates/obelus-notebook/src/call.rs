@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use smallvec::smallvec;
 
+use crate::call_json::CallJson;
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
@@ -23,7 +24,7 @@ pub use read::{decided_breaches, dotted, faults_of, without_absent};
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The proposal as received.
-    pub raw: Arc<Value>,
+    pub raw: CallJson,
     /// The tool, if it is known.
     pub tool: Option<Arc<Tool>>,
     /// Parameters, with unresolved references.
@@ -83,7 +84,7 @@ impl Call {
     }
 
     /// Parses a proposal. An invalid call is parsed as far as possible, because other calls may depend on its result.
-    pub fn read(proposal: &Arc<Value>, context: &Context) -> (Self, Vec<Fault>) {
+    pub fn read(proposal: &CallJson, context: &Context) -> (Self, Vec<Fault>) {
         read::read(proposal, context)
     }
 
@@ -104,7 +105,7 @@ impl Call {
 
     /// The name of the tool.
     pub fn tool_name(&self) -> &str {
-        self.meta_field("_tool").and_then(Value::as_str).unwrap_or_default()
+        self.raw.tool_name()
     }
 
     /// Visits every expression of the parameters with its position.
@@ -139,9 +140,9 @@ impl Call {
         self.asides.as_ref()?.get(name)
     }
 
-    /// A meta-property of the proposal. With few fields comparing is cheaper than hashing.
+    /// A meta-property of the proposal.
     pub fn meta_field(&self, meta: &str) -> Option<&Value> {
-        self.raw.as_object()?.iter().find(|(name, _)| *name == meta).map(|(_, value)| value)
+        self.raw.field(meta)
     }
 
     /// Whether any parameter has a reference.

@@ -1,6 +1,5 @@
 //! What a fork would do.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::Effect;
 use obelus_kernel::session::{Outcome, Session};
 use obelus_runtime::Language;

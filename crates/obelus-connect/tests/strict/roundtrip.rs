@@ -147,7 +147,7 @@ fn says_null(schema: &Value) -> bool {
 
 /// The parameters of a call, with a text in place of each reference.
 fn params(call: &Value, context: &Context) -> Result<Value, String> {
-    let (call, faults) = Call::read(&Arc::new(call.clone()), context);
+    let (call, faults) = Call::read(&call.clone().into(), context);
     if !faults.is_empty() {
         return Err(format!("{faults:?}"));
     }

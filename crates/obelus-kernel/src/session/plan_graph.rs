@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Session;
 use super::ids::JobRef;
@@ -12,7 +11,7 @@ use super::output::{CallReport, CallStatus};
 use super::scheduler::ActiveStep;
 use crate::call::{Call, StepOptions};
 use crate::path::Path;
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::{Graph, PlanNode, RunsFor};
 
 /// The calls of a turn, and the values between them.
@@ -34,7 +33,7 @@ pub struct PlannedCall {
     /// Whether its plan has not been started: then it has no id.
     pub is_only_planned: bool,
     /// The proposed call, with its references.
-    pub proposed: Arc<Value>,
+    pub proposed: CallJson,
     /// The paths that it may write.
     pub writes: Vec<Path>,
 }
@@ -63,7 +62,7 @@ pub(super) struct ProposedStep {
     number: u32,
     #[serde(rename = "manner")]
     options: StepOptions,
-    calls: Vec<Arc<Value>>,
+    calls: Vec<CallJson>,
     /// The call of each job.
     jobs: Vec<usize>,
 }
@@ -74,12 +73,12 @@ impl ProposedStep {
         Self {
             number,
             options: StepOptions { sequential: step.sequential, keeps_results },
-            calls: step.calls.iter().map(|call| Arc::clone(&call.raw)).collect(),
+            calls: step.calls.iter().map(|call| call.raw.clone()).collect(),
             jobs: step.jobs.iter().map(|job| job.call).collect(),
         }
     }
 
-    fn of_job(&self, job: u32) -> Option<&Arc<Value>> {
+    fn of_job(&self, job: u32) -> Option<&CallJson> {
         self.calls.get(*self.jobs.get(usize::try_from(job).ok()?)?)
     }
 }
@@ -128,7 +127,7 @@ impl Session {
         let asked = self.inbox.open().filter(|question| question.about == About::Plan);
         let waiting = asked.flat_map(|question| &question.calls).map(|asked| CallReport {
             place: (0, 0),
-            call: Arc::clone(&asked.call),
+            call: asked.call.clone(),
             status: CallStatus::Waiting,
             error: None,
         });

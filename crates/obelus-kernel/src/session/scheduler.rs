@@ -27,7 +27,7 @@ pub(super) use early::Claimed;
 use early::EarlyCalls;
 pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
 use step::ValueState;
-pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger, with_instance};
+pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger};
 
 /// The active calls.
 #[derive(Default)]

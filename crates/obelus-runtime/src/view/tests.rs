@@ -15,7 +15,7 @@ fn mark(place: &str, sources: &[&str]) -> ValueMark {
 }
 
 fn set_call((_, question): &mut (Session, Question), call: Value) {
-    question.calls[0].call = Arc::new(call);
+    question.calls[0].call = call.into();
 }
 
 fn plain(lines: &[ViewLine]) -> Vec<String> {

@@ -16,7 +16,7 @@ use crate::session::ids::JobRef;
 use crate::session::output::{CallReport, CallStatus};
 use crate::session::report_error::ReportError;
 use crate::time::Time;
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
 /// The status of a job. The last five are final.
@@ -135,7 +135,7 @@ pub(crate) struct Job {
 #[derive(Clone, Debug)]
 pub(crate) struct Frozen {
     /// The whole call.
-    pub(crate) call: Arc<Value>,
+    pub(crate) call: CallJson,
     /// Its parameters, if a person has edited them.
     pub(crate) edited: Option<Arc<Value>>,
 }
@@ -163,7 +163,7 @@ pub(crate) enum ValueState {
 impl ActiveStep {
     /// Parses the calls, expands them over instances and links them. Faults are returned with the call's index.
     pub(crate) fn new(
-        proposals: &[Arc<Value>],
+        proposals: &[CallJson],
         options: StepOptions,
         literal: Origins,
         context: &Context,
@@ -241,7 +241,7 @@ impl ActiveStep {
     pub(crate) fn identity(&self, job: usize) -> String {
         let call = self.call(job);
         let is_aside = |name: &str| call.asides.as_ref().is_some_and(|asides| asides.contains_key(name));
-        identity(&with_instance(&call.raw, self.jobs[job].instance.as_deref()), is_aside)
+        identity(&call.raw.for_instance(self.jobs[job].instance.as_deref()), is_aside)
     }
 
     /// Whether the previous call of a sequential step still holds this one back.
@@ -388,7 +388,7 @@ impl ActiveStep {
             place: (at.step, at.job),
             call: match &job.frozen {
                 Some(frozen) => frozen.call.clone(),
-                None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
+                None => self.calls[job.call].raw.for_instance(job.instance.as_deref()),
             },
             status: job.status.into(),
             error: job.error.clone(),
@@ -433,7 +433,7 @@ impl Job {
     }
 
     /// The whole call, if a person has edited its parameters.
-    pub(crate) fn edited(&self) -> Option<&Arc<Value>> {
+    pub(crate) fn edited(&self) -> Option<&CallJson> {
         self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
     }
 
@@ -450,17 +450,5 @@ impl Job {
 
     pub(super) fn new(call: usize, instance: Option<String>) -> Self {
         Self { call, instance, ..Self::default() }
-    }
-}
-
-/// The proposal, with its instance if the plan is a template.
-pub(crate) fn with_instance(raw: &Arc<Value>, instance: Option<&str>) -> Arc<Value> {
-    match instance {
-        Some(name) if raw.instance() != Some(name) && raw.is_object() => {
-            let mut call = (**raw).clone();
-            call["_instance"] = name.into();
-            Arc::new(call)
-        }
-        _ => raw.clone(),
     }
 }

@@ -12,7 +12,7 @@ fn error(form: Value) -> Option<Box<ReportError>> {
 }
 
 fn report(place: StepPlace, call: Value, status: CallStatus) -> CallReport {
-    CallReport { place, call: Arc::new(call), status, error: None }
+    CallReport { place, call: call.into(), status, error: None }
 }
 
 fn see(steps: &mut TurnSteps, calls: &[CallReport], context: &StepContext<'_>) {
