@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::compose::{Offer, compose, without_nulls};
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::{Piece, Reader};
@@ -159,7 +160,7 @@ fn params(call: &Value, context: &Context) -> Result<Value, String> {
     Ok(Value::Object(resolved.collect::<Result<_, String>>()?))
 }
 
-fn calls_in_pieces(text: &str, piece: usize) -> Vec<Value> {
+fn calls_in_pieces(text: &str, piece: usize) -> Vec<CallJson> {
     let mut reader = Reader::new(Dialect::Json);
     let mut calls = Vec::new();
     let characters: Vec<char> = text.chars().collect();
