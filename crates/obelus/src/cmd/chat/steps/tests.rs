@@ -4,7 +4,6 @@ use crate::language::words_of;
 use obelus_kernel::session::CallReport;
 use obelus_kernel::session::report_error::ReportError;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// The error of a report, from its JSON.
 fn error(form: Value) -> Option<Box<ReportError>> {
