@@ -2,7 +2,7 @@
 
 use obelus_kernel::session::{Answer, Prompt, Solution};
 use obelus_runtime::{AnswerFuture, Model, SessionSpec};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{spec, tool};
 
