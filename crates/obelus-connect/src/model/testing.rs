@@ -1,7 +1,5 @@
 //! Requests for tests.
 
-use std::sync::Arc;
-
 use obelus_kernel::Time;
 use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
