@@ -2,7 +2,6 @@
 //! call, whole and in pieces.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use obelus_kernel::CallJson;
 use obelus_kernel::compose::{Offer, compose, without_nulls};
