@@ -148,6 +148,7 @@ impl Stage {
         }
         let output = if calls.is_empty() { "done".into() } else { Value::Null };
         let (sequential, say) = (self.session.settings().dialect == Dialect::Blocks, Some("well".to_owned()));
+        let calls = calls.into_iter().map(Into::into).collect();
         let solution = Solution { say, calls, output, sequential, keeps_results: sequential, ..Solution::default() };
         self.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } });
     }

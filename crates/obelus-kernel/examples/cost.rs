@@ -10,7 +10,6 @@
 //! ```
 
 use std::hint::black_box;
-use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::Reader;
@@ -183,7 +182,7 @@ fn plan(count: usize, repetitions: usize, shape: fn(usize) -> Vec<Value>) {
     });
     let messages = json!([{"type": "state", "data": {"seed": 1}}, {"type": "tool", "tool": {"t": tool}}]);
     let context = Context::from_value(messages).expect("the context is accepted");
-    let calls: Vec<_> = shape(count).into_iter().map(Arc::new).collect();
+    let calls: Vec<_> = shape(count).into_iter().map(Into::into).collect();
     assert_eq!(calls.len(), count);
     let found = check(&calls, PlanMode::Eager, &context);
     assert!(found.is_valid(), "{:?}", found.errors.first());
@@ -202,7 +201,7 @@ fn verdict(count: usize, repetitions: usize, matching: fn(usize) -> Value) {
     let context = Context::from_value(messages).expect("the context is accepted");
     let params = json!({"id": 7, "fields": {"TITLE": "Supply", "F3": 1, "COMMENTS": "none", "STAGE": "NEW"}});
     let proposal = json!({"_tool": "crm.kind3.update", "id": 7, "fields": params["fields"]});
-    let (call, faults) = Call::read(&Arc::new(proposal), &context);
+    let (call, faults) = Call::read(&proposal.into(), &context);
     assert!(faults.is_empty(), "{faults:?}");
     let tool = call.tool.clone().expect("the tool is known");
     let from = Origins::from_json(&json!(["user", "untrusted:source3"]));

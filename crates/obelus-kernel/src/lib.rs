@@ -32,7 +32,7 @@ pub use path::Path;
 
 // What can be called.
 pub use call::Call;
-pub use obelus_notebook::call_fields::CallFields;
+pub use obelus_notebook::call_json::CallJson;
 pub use tool::{Effect, Tool};
 
 // Time, faults, and words for messages.

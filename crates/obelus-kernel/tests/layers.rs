@@ -15,7 +15,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
         "values",
         &[
             "sent_by",
-            "call_fields",
+            "call_json",
             "money",
             "consent_id",
             "wording",

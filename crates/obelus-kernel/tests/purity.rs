@@ -10,11 +10,10 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
 use obelus_kernel::plan::check;
 use obelus_kernel::{Context, PlanMode};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 /// Crates that do I/O or provide a clock, a scheduler or random numbers. A trailing `*` matches any ending.
 const IMPURE_CRATES: [&str; 24] = [
@@ -209,7 +208,7 @@ fn the_same_plan_has_the_same_faults_in_the_same_order() {
     let properties: Map<_, _> = names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
     let mut call: Map<_, _> = names.iter().rev().map(|name| (name.clone(), json!(1))).collect();
     call.extend([("_tool".to_owned(), json!("t")), ("x".to_owned(), json!(1)), ("y".to_owned(), json!(1))]);
-    let plan = [Arc::new(Value::Object(call))];
+    let plan = [call.into()];
     for tool in [
         json!({"properties": properties, "required": ["a", "b", "c"]}),
         json!({"properties": properties, "additionalProperties": false}),

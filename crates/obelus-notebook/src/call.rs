@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use smallvec::smallvec;
 
-use crate::call_fields::CallFields as _;
+use crate::call_json::CallJson;
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
@@ -25,7 +25,7 @@ pub use read::{dotted, without_absent};
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The proposal as received.
-    pub raw: Arc<Value>,
+    pub raw: CallJson,
     /// The tool, if it is known.
     pub tool: Option<Arc<Tool>>,
     /// Parameters, with unresolved references.
@@ -85,7 +85,7 @@ impl Call {
     }
 
     /// Parses a proposal. An invalid call is parsed as far as possible, because other calls may depend on its result.
-    pub fn read(proposal: &Arc<Value>, context: &Context) -> (Self, Vec<Fault>) {
+    pub fn read(proposal: &CallJson, context: &Context) -> (Self, Vec<Fault>) {
         read::read(proposal, context)
     }
 
@@ -99,18 +99,6 @@ impl Call {
         }
     }
 
-    /// The proposal for an instance: it names the instance, also if the plan was a template.
-    pub fn proposal_for(&self, instance: Option<&str>) -> Arc<Value> {
-        match instance {
-            Some(name) if self.raw.instance() != Some(name) && self.raw.is_object() => {
-                let mut call = (*self.raw).clone();
-                call["_instance"] = name.into();
-                Arc::new(call)
-            }
-            _ => Arc::clone(&self.raw),
-        }
-    }
-
     /// The activity, named by the tool or chosen by the call if the tool permits that.
     pub fn named_activity(&self) -> Option<&str> {
         self.activity.as_deref()
@@ -118,7 +106,7 @@ impl Call {
 
     /// The name of the tool.
     pub fn tool_name(&self) -> &str {
-        self.meta_field("_tool").and_then(Value::as_str).unwrap_or_default()
+        self.raw.tool_name()
     }
 
     /// Visits every expression of the parameters with its position.
@@ -153,9 +141,9 @@ impl Call {
         self.asides.as_ref()?.get(name)
     }
 
-    /// A meta-property of the proposal. With few fields comparing is cheaper than hashing.
+    /// A meta-property of the proposal.
     pub(crate) fn meta_field(&self, meta: &str) -> Option<&Value> {
-        self.raw.as_object()?.iter().find(|(name, _)| *name == meta).map(|(_, value)| value)
+        self.raw.field(meta)
     }
 
     /// Whether any parameter has a reference.

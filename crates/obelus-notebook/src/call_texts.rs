@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::ASIDES;
-use crate::call_fields::CallFields as _;
+use crate::call_json::CallJson;
 use crate::context::Context;
 use crate::message::Message;
 use crate::names::alike;
@@ -48,7 +48,7 @@ pub struct CallTexts<'a> {
 
 impl CallTexts<'_> {
     /// A call for people on one safe line: what is done, to what, and what is set.
-    pub fn call_headline(&self, call: &Value) -> String {
+    pub fn call_headline(&self, call: &CallJson) -> String {
         let Self { context, language, has_all_titles } = *self;
         let name = call.tool_name();
         let tool = context.tool(name);

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call_fields::CallFields as _;
+use crate::call_json::CallJson;
 use crate::origin::Origins;
 use crate::path::Segment;
 use crate::quote::{json, word};
@@ -25,9 +25,9 @@ pub enum CallPart<'a> {
 const LONG: usize = 400;
 
 /// A call as text. `is_aside` identifies remarks, `origins` gives the origins of parts.
-pub fn describe(call: &Value, is_aside: &dyn Fn(&str) -> bool, origins: &dyn Fn(CallPart<'_>) -> Origins) -> String {
-    let Value::Object(fields) = call else { return json(call) };
-    let tool = fields.tool_name();
+pub fn describe(call: &CallJson, is_aside: &dyn Fn(&str) -> bool, origins: &dyn Fn(CallPart<'_>) -> Origins) -> String {
+    let Some(fields) = call.as_object() else { return json(call) };
+    let tool = call.tool_name();
     let head = format!("{}{}", visible(tool), mark(&origins(CallPart::Proposal)));
     let mut words = ValueLines { lines: vec![head], long: Vec::new() };
     for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_') && !is_aside(name)) {
@@ -66,7 +66,7 @@ pub struct ValueMark {
 
 /// The untrusted parts of a call, with the places of the description.
 pub fn marks(
-    call: &Value,
+    call: &CallJson,
     is_aside: &dyn Fn(&str) -> bool,
     origins: &dyn Fn(CallPart<'_>) -> Origins,
 ) -> Vec<ValueMark> {
@@ -205,7 +205,7 @@ mod tests {
     use serde_json::json as value;
 
     fn words(call: &Value) -> String {
-        describe(call, &|name| name == "comment", &|_| Origins::default())
+        describe(&call.clone().into(), &|name| name == "comment", &|_| Origins::default())
     }
 
     fn line(call: &Value) -> String {
@@ -315,6 +315,6 @@ mod tests {
             "  rows[0].id = 1",
             "  rows[1].id = 2   ← from open_page, not trusted",
         ];
-        assert_eq!(describe(&call, &|_| false, &origins), expected.join("\n"));
+        assert_eq!(describe(&call.into(), &|_| false, &origins), expected.join("\n"));
     }
 }

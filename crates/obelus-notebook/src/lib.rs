@@ -15,7 +15,7 @@
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;
-pub mod call_fields;
+pub mod call_json;
 pub mod call_texts;
 pub mod canonical;
 pub mod compose;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::call_fields::CallFields as _;
+use crate::call_json::CallJson;
 use crate::fold::Method;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
@@ -102,7 +102,7 @@ pub type PartOrigins = Arc<Vec<(String, Origins)>>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultOf {
     /// The call, as it was executed.
-    pub call: Arc<Value>,
+    pub call: CallJson,
     /// The path that this message writes.
     pub path: Arc<Path>,
     /// The time, as RFC 3339 in UTC.
@@ -115,7 +115,7 @@ pub struct ResultOf {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The calls.
-    pub calls: Vec<Arc<Value>>,
+    pub calls: Vec<CallJson>,
     /// When they run.
     pub mode: PlanMode,
 }
@@ -158,7 +158,7 @@ impl Data {
     }
 
     /// A call's result: a value written at a path.
-    pub fn result(call: Arc<Value>, path: Arc<Path>, date: Option<Arc<str>>, value: Value) -> Self {
+    pub fn result(call: CallJson, path: Arc<Path>, date: Option<Arc<str>>, value: Value) -> Self {
         let kind = path.kind.clone();
         Self { output: Some(ResultOf { call, path, date, bare: true }), ..Self::plain(kind, value) }
     }
@@ -182,7 +182,7 @@ impl Data {
     }
 
     /// The call with this result, the path that it wrote, and the value; none if this is not a result.
-    pub fn as_result(&self) -> Option<(&Value, &Path, &Value)> {
+    pub fn as_result(&self) -> Option<(&CallJson, &Path, &Value)> {
         let output = self.output.as_ref()?;
         Some((&output.call, &output.path, self.operation().2?))
     }

@@ -1,11 +1,11 @@
 //! The entries of a transcript: the history of a session for its model, and the status of a call.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::call_json::CallJson;
 use crate::time::Time;
 use crate::wording::clip;
 
@@ -100,7 +100,7 @@ pub enum TranscriptEvent {
         /// Text for the user.
         say: Option<String>,
         /// The proposed calls.
-        calls: Vec<Value>,
+        calls: Vec<CallJson>,
         /// The result.
         output: Value,
     },
@@ -146,7 +146,7 @@ pub struct CallEntry {
     /// Its step, and its index in that step.
     pub place: (u32, u32),
     /// The call: as it ran, else as proposed.
-    pub call: Arc<Value>,
+    pub call: CallJson,
     /// How it ended.
     pub status: CallStatus,
     /// Its error.
@@ -188,7 +188,7 @@ impl TranscriptEntry {
                 TranscriptEvent::Answer { node: node.clone(), thought: None, say, calls, output }
             }
             TranscriptEvent::Call(entry) => {
-                let call = Arc::new(in_short(&entry.call));
+                let call = in_short(&entry.call).into();
                 TranscriptEvent::Call(Box::new(CallEntry { call, result: None, ..(**entry).clone() }))
             }
             TranscriptEvent::Observed { tool, about, is_part } => {
@@ -237,7 +237,7 @@ impl TranscriptEvent {
                 Self::User { text, .. } | Self::Assistant { text } => chars(text),
                 Self::Answer { thought, say, calls, output, .. } => {
                     let words: usize = [thought, say].into_iter().flatten().map(|text| chars(text)).sum();
-                    words + calls.iter().map(of).sum::<usize>() + of(output)
+                    words + calls.iter().map(|call| of(call)).sum::<usize>() + of(output)
                 }
                 Self::Call(entry) => {
                     let parts = entry.error.iter().chain(&entry.result).map(of).sum::<usize>();

@@ -94,7 +94,7 @@ fn b24_2_steps_are_calls_in_order_with_stored_results() {
     let text = "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 5}, \"comment\": \"why\", \
                 \"requires_confirmation\": true}]\nASSISTANT:\nМеняю.";
     let solution = blocks::read(text).expect("an answer").into_solution();
-    let call = json!({"_tool": "crm.deal.update", "id": 5, "comment": "why", "requires_confirmation": true});
+    let call = json!({"_tool": "crm.deal.update", "id": 5, "comment": "why", "requires_confirmation": true}).into();
     assert_eq!((solution.calls.as_slice(), solution.sequential, solution.keeps_results), (&[call][..], true, true));
     assert_eq!((solution.say.as_deref(), &solution.output), (Some("Меняю."), &Value::Null));
 }
@@ -110,7 +110,7 @@ fn without_steps_the_text_is_the_result() {
 
 #[test]
 fn a_call_is_written_as_its_original_step() {
-    let call = json!({"_tool": "t", "id": 5, "comment": "why", "_outputPath": "†state.x", "_date": "now"});
+    let call = json!({"_tool": "t", "id": 5, "comment": "why", "_outputPath": "†state.x", "_date": "now"}).into();
     let step = Step::from_call(&call, |_| false);
     let written = json!({"method": "t", "params": {"id": 5}, "comment": "why", "_outputPath": "†state.x"});
     assert_eq!(step.to_json(), written);

@@ -7,6 +7,7 @@
 mod engine;
 
 use engine::{fuzz, lossy, piece_of};
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::context::Context;
 use obelus_notebook::dialect::stream::{Piece, Reader};
 use obelus_notebook::dialect::{Dialect, blocks};
@@ -42,7 +43,7 @@ fn a_solution_is_refused_or_read_and_written_back_unchanged() {
 }
 
 /// The streamed words and calls of an answer that arrives in pieces of this many characters.
-fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, Value)>) {
+fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, CallJson)>) {
     let (mut words, mut calls) = (String::new(), Vec::new());
     let mut reader = Reader::new(dialect);
     let all: Vec<char> = text.chars().collect();

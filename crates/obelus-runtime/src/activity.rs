@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome, Start};
 use serde_json::Value;
@@ -18,7 +19,7 @@ use crate::secret::{mask_value, without_secrets};
 #[derive(Clone, Debug)]
 pub struct Work {
     /// The call with references resolved, and its meta-properties.
-    pub call: Arc<Value>,
+    pub call: CallJson,
     /// Its tool.
     pub tool: Arc<Tool>,
     /// The part of the context that the call may see.

@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{
     About, CallReport, Decision, Input, Mode, Outcome, Question, QuestionStatus, RepeatReason, Reply, Session, Task,
     Used,
@@ -127,7 +128,7 @@ pub enum EventBody {
         /// The call's id.
         id: CallId,
         /// The call, with references resolved.
-        call: Arc<Value>,
+        call: CallJson,
         /// The number of the attempt, from 1.
         attempt: u32,
         /// The number of the standing consent by which it runs without a question.
@@ -330,7 +331,7 @@ impl EventBody {
         Some(match task {
             Task::Call(start) => Self::CallBegan {
                 id: start.id.clone(),
-                call: Arc::clone(&start.call),
+                call: start.call.clone(),
                 attempt: start.attempt,
                 consent: start.consent,
                 edited_by: edited_by(session, input, &start.call),

@@ -1,7 +1,6 @@
 //! Initial reads of a session (`begin` in an agent's file). Their results become part of the session's context, so
 //! that the model has them without asking.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::jq::Filter;
 use obelus_kernel::{Context, Expr, Fault, Message};
 use serde::{Deserialize, Serialize};
@@ -32,7 +31,7 @@ pub struct OpeningRead {
 impl OpeningRead {
     /// The tool's name.
     pub fn tool(&self) -> &str {
-        self.call.tool_name()
+        self.call.get("_tool").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Its error, if any.

@@ -1,6 +1,5 @@
 //! The report of a turn for the user: a numbered plan with the result of each step.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::options::ModelMayConfirm;
 use obelus_kernel::session::report_error::Lack;
 use obelus_kernel::session::{About, CallReport, CallStatus, Question, QuestionId, Reply, Session, TurnEnd};

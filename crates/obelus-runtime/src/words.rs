@@ -5,7 +5,6 @@ mod misfits;
 mod reasons;
 mod record_name;
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::options::Limit;
 use obelus_kernel::session::refusals::RefusalCode as Code;
 use obelus_kernel::session::report_error::ReportError;

@@ -30,8 +30,8 @@ impl Model for Clerk {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
         let words = prompt.texts.last().map(|(_, words)| words.clone()).unwrap_or_default();
         let calls = match words.parse::<u64>() {
-            Ok(sum) => vec![json!({"_tool": "change", "id": 7, "fields": {"SUM": sum}})],
-            Err(_) if words == "смотри" && prompt.plan.is_empty() => vec![json!({"_tool": "look"})],
+            Ok(sum) => vec![json!({"_tool": "change", "id": 7, "fields": {"SUM": sum}}).into()],
+            Err(_) if words == "смотри" && prompt.plan.is_empty() => vec![json!({"_tool": "look"}).into()],
             Err(_) => Vec::new(),
         };
         if !prompt.plan.is_empty() && self.lost_in_thought.load(Ordering::SeqCst) {

@@ -36,7 +36,7 @@ impl Model for Eye {
             self.looks.notify_one();
             return Box::pin(std::future::pending());
         }
-        let calls = if has_looked { vec![] } else { vec![json!({"_tool": "look", "_outputPath": "†page"})] };
+        let calls = if has_looked { vec![] } else { vec![json!({"_tool": "look", "_outputPath": "†page"}).into()] };
         let output = if has_looked { json!("I have looked") } else { Value::Null };
         let solution = Solution { calls, output, ..Solution::default() };
         Box::pin(std::future::ready(Answer::Solution { solution, tokens: 1 }))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Small, host, journal, say, snapshot};
+use obelus_kernel::CallJson;
 use obelus_kernel::Context;
 use obelus_kernel::dialect::Piece;
 use obelus_kernel::session::{Answer, Input, Mode, Money, Prompt, Settings, Solution, TurnEnd};
@@ -18,13 +19,13 @@ use tokio::sync::Notify;
 /// Writes its first call, then nothing until the gate opens.
 struct Gated {
     gate: Arc<Notify>,
-    tells: Value,
+    tells: CallJson,
 }
 
-fn calls() -> Vec<Value> {
+fn calls() -> Vec<CallJson> {
     vec![
-        json!({"_tool": "look", "q": "a", "_outputPath": "†state.found"}),
-        json!({"_tool": "note", "text": "†state.found", "_outputPath": "†state.noted"}),
+        json!({"_tool": "look", "q": "a", "_outputPath": "†state.found"}).into(),
+        json!({"_tool": "note", "text": "†state.found", "_outputPath": "†state.noted"}).into(),
     ]
 }
 
@@ -112,7 +113,7 @@ async fn an_acting_call_waits_for_the_complete_answer() {
     activities.register("look", |_| async { Ok(json!("found")) });
     activities.register("note", |work| async move { Ok(work.call["text"].clone()) });
     let store = Arc::new(Small::default());
-    let model = Gated { gate, tells: json!({"_tool": "note", "text": "early"}) };
+    let model = Gated { gate, tells: json!({"_tool": "note", "text": "early"}).into() };
     let host = host(Connections::new(activities).with_model(model), store.clone());
     let handle = host.create("s", spec()).await.unwrap();
     say(&handle, "look").await;

@@ -4,8 +4,8 @@ mod expect;
 mod script;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{
     About, CallReport, Decision, Input, Mode, Question, QuestionId, Reply, Session, Settings,
 };
@@ -40,7 +40,7 @@ pub(crate) struct CaseRun {
 }
 
 struct ReceivedCall {
-    call: Arc<Value>,
+    call: CallJson,
     began: u64,
     ended: Option<u64>,
 }
@@ -156,7 +156,7 @@ impl CaseRun {
                 }
                 StartedWork::Call { activity, work, .. } => {
                     self.moment += 1;
-                    self.received.push(ReceivedCall { call: Arc::clone(&work.call), began: self.moment, ended: None });
+                    self.received.push(ReceivedCall { call: work.call.clone(), began: self.moment, ended: None });
                     (self.activities.takes(activity), Some(self.received.len() - 1))
                 }
             };

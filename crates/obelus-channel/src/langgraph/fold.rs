@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply, TurnEnd};
 use obelus_runtime::text::plain_text;

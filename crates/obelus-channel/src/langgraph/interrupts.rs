@@ -1,6 +1,6 @@
 //! Questions as interrupts, and decisions as answers.
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::session::About;
 use obelus_kernel::session::Refused;
 use obelus_kernel::session::refusals::RefusalCode;
@@ -23,7 +23,7 @@ pub(super) fn interrupt(question: &QuestionRow) -> Value {
         let open = open_calls(question);
         for &index in &open {
             let call = &question.calls[index];
-            let name = call.tool_name();
+            let name = CallJson::tool_of(call).unwrap_or_default();
             let title = question.view.calls.get(index).map_or(name, |call| call.title.as_str());
             let description = if open.len() == 1 { question.text.as_str() } else { title };
             requests.push(json!({"name": name, "args": args_of(call), "description": description}));
@@ -157,7 +157,7 @@ fn of_one(question: &QuestionRow, index: usize, decision: &Value) -> Result<Answ
 
 /// The parameters that a person changed. Removing one is not possible and an error.
 fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
-    let name = call.tool_name();
+    let name = CallJson::tool_of(call).unwrap_or_default();
     let args = edited["args"].as_object().ok_or_else(|| bad("`edited_action` is {name, args}"))?;
     if edited["name"].as_str().is_some_and(|other| other != name) {
         return Err(bad(&format!("the action is `{name}`: it cannot be replaced by another one")));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{
     CallError, CallReport, CallStatus, Decision, Mode, Outcome, Question, RepeatReason, Reply, Session, TurnEnd, Used,
 };
@@ -37,8 +38,7 @@ fn questions_match_their_schema() {
 }
 
 fn reply() -> Reply {
-    let report =
-        CallReport { place: (0, 0), call: Arc::new(json!({"_tool": "t"})), status: CallStatus::Done, error: None };
+    let report = CallReport { place: (0, 0), call: CallJson::of_tool("t"), status: CallStatus::Done, error: None };
     let reason = Some(CallError::new("limit", "too many"));
     let (output, said, at) = (Value::Null, vec!["a".to_owned()], Time(0));
     Reply { ends: TurnEnd::Limit, output, said, calls: vec![report], waiting: Vec::new(), reason, end: None, at }
@@ -47,7 +47,7 @@ fn reply() -> Reply {
 /// One event of each kind.
 fn all(session: &Session, question: &Question) -> Vec<EventBody> {
     let (by, text) = ("api:anna".to_owned(), "words".to_owned());
-    let (call, id) = (Arc::new(json!({"_tool": "t"})), "0.0".parse().unwrap());
+    let (call, id) = (CallJson::of_tool("t"), "0.0".parse().unwrap());
     let report =
         CallReport { place: (0, 1), call: call.clone(), status: CallStatus::Failed, error: Some(Box::default()) };
     let headline = session.call_headline(&call);

@@ -1,6 +1,5 @@
 //! The forecast of a fork.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::Effect;
 use obelus_kernel::session::{Outcome, Session};
 use obelus_runtime::Language;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::memory::{Origin, Origins};
 use obelus_kernel::session::CallId;
 use obelus_kernel::session::plan_graph::{PlanGraph, PlannedCall, ValueFlow};

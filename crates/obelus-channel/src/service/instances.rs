@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::Path;
 use obelus_kernel::session::CallId;
 use obelus_kernel::session::report_error::ReportError;
@@ -59,7 +58,7 @@ fn with_earlier(mut reports: Vec<CallReport>, events: &[Arc<SessionEvent>]) -> V
                 if *of_turn != turn {
                     (*of_turn, *calls) = (turn, TurnCalls::new());
                 }
-                let (call, status) = (Arc::clone(call), CallStatus::Running);
+                let (call, status) = (call.clone(), CallStatus::Running);
                 calls.insert(place, CallReport { place, call, status, error: None });
                 instances.insert(place, name.to_owned());
             }

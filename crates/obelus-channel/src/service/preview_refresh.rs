@@ -1,6 +1,5 @@
 //! Checks whether records have changed since a question was asked.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Change, Session, quoted_value};
 use obelus_runtime::people::Titles;
 use obelus_runtime::{Language, system_clock};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::Writer;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionStatus, Session};
@@ -105,7 +106,7 @@ impl<'a> Inspector<'a> {
             written_at: write.as_ref().and_then(|write| write.date.clone()),
             message: write.as_ref().map(|write| write.message),
             headline: call.map(|call| self.session.call_headline_in(call, Some(self.language.code()))),
-            call: call.cloned(),
+            call: call.map(|call| Value::clone(call)),
             question: approved.map(|question| InboxId::new(self.id, &question.id).to_string()),
             approved_by: approved.and_then(|question| question.by.clone()),
             approved_by_words: approved.and_then(|question| Some(who(question.by.as_deref()?, self.language))),
@@ -116,7 +117,7 @@ impl<'a> Inspector<'a> {
     }
 
     /// The proposed call whose result a message is.
-    fn call_of(&self, message: usize) -> Option<&Value> {
+    fn call_of(&self, message: usize) -> Option<&CallJson> {
         match self.session.context().messages().get(message)? {
             Message::Data(data) => data.as_result().map(|(call, ..)| call),
             _ => None,
@@ -163,8 +164,7 @@ fn is_approved(question: &Question, asked: &AskedCall) -> bool {
 fn may_be(proposed: &Value, asked: &Value) -> bool {
     let has_reference = |value: &Value| value.to_string().contains('†');
     let fields = proposed.as_object().into_iter().flatten();
-    let mut compared =
-        fields.filter(|(name, _)| !name.starts_with('_') || matches!(name.as_str(), "_tool" | "_instance"));
+    let mut compared = fields.filter(|(name, _)| CallJson::is_of_action(name));
     compared.all(|(name, value)| has_reference(value) || asked.get(name) == Some(value))
 }
 

@@ -1,12 +1,11 @@
 //! Texts of steps for events, for clients that show a conversation.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::session::CallId;
 use obelus_runtime::people::{StepLine, Titles};
 use obelus_runtime::{EventBody, Language, SessionEvent};
-use serde_json::Value;
 
 use super::Service;
 use crate::ChannelError;
@@ -17,7 +16,7 @@ pub(crate) struct StepWords {
     titles: Titles,
     language: Language,
     /// The running calls.
-    calls: BTreeMap<CallId, Arc<Value>>,
+    calls: BTreeMap<CallId, CallJson>,
 }
 
 impl Service {
@@ -33,7 +32,7 @@ impl StepWords {
     pub(crate) fn line(&mut self, event: &SessionEvent) -> Option<StepLine> {
         match &event.body {
             EventBody::CallBegan { id, call, consent, edited_by, .. } => {
-                self.calls.insert(id.clone(), Arc::clone(call));
+                self.calls.insert(id.clone(), call.clone());
                 let line = StepLine::began(call, *consent, &self.titles, self.language);
                 Some(match edited_by {
                     Some(by) => line.edited_by(&who(by, self.language), self.language),

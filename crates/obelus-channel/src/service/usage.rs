@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::Used;
 use obelus_runtime::people::Titles;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
@@ -99,7 +98,7 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use obelus_kernel::{Context, Time};
+    use obelus_kernel::{CallJson, Context, Time};
     use serde_json::json;
 
     use super::*;
@@ -113,7 +112,7 @@ mod tests {
         let said = |text: &str| EventBody::UserSaid { text: text.to_owned(), by: None };
         let began = |id: &str, tool: &str| EventBody::CallBegan {
             id: id.parse().unwrap(),
-            call: Arc::new(json!({"_tool": tool})),
+            call: CallJson::of_tool(tool),
             attempt: 1,
             consent: None,
             edited_by: None,

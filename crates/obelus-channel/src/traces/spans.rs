@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Outcome, Reply};
 use obelus_runtime::text::hex;
@@ -122,7 +122,7 @@ impl Spans {
         }
     }
 
-    fn begin_call(&mut self, id: &str, call: &Value, at: Time) {
+    fn begin_call(&mut self, id: &str, call: &CallJson, at: Time) {
         let tool = call.tool_name();
         let mut attributes = self.common("execute_tool");
         attributes["gen_ai.tool.name"] = tool.into();

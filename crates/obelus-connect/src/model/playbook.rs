@@ -26,7 +26,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Answer, Prompt};
 use obelus_runtime::{AnswerFuture, Model};
 

@@ -25,10 +25,9 @@ use std::sync::LazyLock;
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as TemplateValue};
-use obelus_kernel::CallFields as _;
-use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Picture, Prompt, Purpose, TranscriptEvent};
+use obelus_kernel::{CallJson, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -240,9 +239,9 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
 fn model_call(
     prompt: &Prompt,
     options: &PromptOptions,
-    (call, tool, scope): (&Value, &Value, &[Value]),
+    (call, tool, scope): (&CallJson, &Value, &[Value]),
 ) -> Result<Vec<ChatMessage>, RenderError> {
-    let name = &call["_tool"];
+    let name = &Value::from(call.tool());
     let params = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
     let params: Map<String, Value> = params.map(|(name, value)| (name.clone(), value.clone())).collect();
     let system = json!({
@@ -311,7 +310,8 @@ fn by_person_only(prompt: &Prompt) -> String {
     let named = |id: &String| {
         let asked = prompt.questions.iter().find(|question| question["id"] == id.as_str());
         let calls = asked.and_then(|question| question["calls"].as_array()).into_iter().flatten();
-        let mut tools: Vec<String> = calls.map(|call| tools::name(call.tool_name())).collect();
+        let mut tools: Vec<String> =
+            calls.map(|call| tools::name(CallJson::tool_of(call).unwrap_or_default())).collect();
         tools.dedup();
         if tools.is_empty() { id.clone() } else { format!("{id} ({})", tools.join(", ")) }
     };

@@ -10,7 +10,6 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{Answer, Prompt, Purpose};
 use obelus_runtime::text::hex;
 use obelus_runtime::{AnswerFuture, Model, Parts};

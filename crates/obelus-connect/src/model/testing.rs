@@ -1,7 +1,5 @@
 //! Requests for tests.
 
-use std::sync::Arc;
-
 use obelus_kernel::Time;
 use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
@@ -65,18 +63,18 @@ pub(super) fn ended(call: Value, status: CallStatus) -> CallEntry {
         _ => (Some(json!({"code": "broken", "message": "it broke"})), None),
     };
     let at = if status == CallStatus::Done { vec!["†state.sent".to_owned()] } else { Vec::new() };
-    CallEntry { place: (0, 0), call: Arc::new(call), status, error, at, result, changes: true, approved: false }
+    CallEntry { place: (0, 0), call: call.into(), status, error, at, result, changes: true, approved: false }
 }
 
 /// A request to carry out a call.
 pub(super) fn model_call(call: Value) -> Prompt {
     let scope = vec![json!({"type": "data", "kind": "page", "data": {"title": "T"}})];
-    Prompt { purpose: Purpose::ModelCall { call, tool: json!({}), scope }, ..bare() }
+    Prompt { purpose: Purpose::ModelCall { call: call.into(), tool: json!({}), scope }, ..bare() }
 }
 
 /// A call of the plan.
 pub(super) fn report(call: Value, status: CallStatus) -> CallReport {
     let failed = || serde_json::from_value(json!({"code": "broken", "message": "it broke"})).unwrap();
     let error = (status == CallStatus::Failed).then(failed);
-    CallReport { place: (0, 0), call: Arc::new(call), status, error }
+    CallReport { place: (0, 0), call: call.into(), status, error }
 }

@@ -46,7 +46,7 @@ fn start(
     let named = tool.fixed_name("_activity").and_then(|name| activities.get(name));
     let activity = Arc::clone(named.or_else(|| activities.get(&tool.name))?);
     let work = Work {
-        call: Arc::new(Value::Object(read.call.clone())),
+        call: read.call.clone().into(),
         tool: Arc::clone(tool),
         scope: Vec::new(),
         key: format!("{}:begin.{index}", spec.key),

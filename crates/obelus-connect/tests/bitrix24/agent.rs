@@ -23,7 +23,7 @@ fn tools() -> Map<String, Value> {
 fn call(tool: &str, call: Value) -> Work {
     let tool = Tool::parse(tool, &tools()[tool]).unwrap();
     let (key, elicitor, slot) = ("s:1.0".to_owned(), Elicitor::nobody(), Arc::default());
-    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
+    Work { call: call.into(), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
 }
 
 async fn office(drop_answers: f64) -> (Portal, Bitrix24) {

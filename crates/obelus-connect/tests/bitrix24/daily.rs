@@ -31,7 +31,7 @@ impl Office {
     async fn outcome(&self, tool: &str, call: Value) -> Outcome {
         let tool = Arc::clone(self.agent.context.tool(tool).unwrap_or_else(|| panic!("no tool {tool}")));
         let (key, elicitor, slot) = (format!("s:{call}"), Elicitor::nobody(), Arc::default());
-        let work = Work { call: Arc::new(call), tool, scope: Vec::new(), key, attempt: 1, elicitor, slot };
+        let work = Work { call: call.into(), tool, scope: Vec::new(), key, attempt: 1, elicitor, slot };
         run(&self.client, work).await
     }
 

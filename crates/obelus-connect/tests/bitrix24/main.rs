@@ -42,7 +42,7 @@ pub(crate) fn work(tool: &str, effect: &str, annotation: Value, call: Value) -> 
     let schema = json!({"type": "object", "x-effect": effect, "x-bitrix24": annotation});
     let tool = Tool::parse(tool, &schema).unwrap();
     let (key, elicitor, slot) = ("s:1.0".to_owned(), Elicitor::nobody(), Arc::default());
-    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
+    Work { call: call.into(), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
 }
 
 pub(crate) fn read(tool: &str, call: Value) -> Work {

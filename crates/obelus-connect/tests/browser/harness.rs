@@ -87,8 +87,7 @@ impl Harness {
     pub(crate) async fn run(&self, name: &str, call: Value) -> Result<Value, CallError> {
         let tool = Tool::parse(name, &json!({"type": "object", "x-effect": "read"})).unwrap();
         let (key, elicitor, slot) = ("key".to_owned(), Elicitor::nobody(), Arc::clone(&self.slot));
-        let work =
-            Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot };
+        let work = Work { call: call.into(), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot };
         match self.activities.get(name).unwrap().run(work).await {
             Outcome::Value(value) => Ok(value),
             Outcome::Error(error) => Err(error),

@@ -20,7 +20,7 @@ pub(crate) fn reading(call: Value) -> Work {
 pub(crate) fn work(call: Value, effect: &str) -> Work {
     let tool = Tool::parse("try", &json!({"type": "object", "x-effect": effect})).unwrap();
     let (key, elicitor, slot) = ("key-1".to_owned(), Elicitor::nobody(), Arc::default());
-    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
+    Work { call: call.into(), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
 }
 
 /// The activity of a binding.

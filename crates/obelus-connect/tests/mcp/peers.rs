@@ -51,7 +51,7 @@ pub(crate) async fn run(servers: &Servers, pinned: &[(String, Value)], tool: &st
     let schema = &pinned[tool];
     call["_tool"] = json!(tool);
     let work = Work {
-        call: Arc::new(call),
+        call: call.into(),
         tool: Arc::new(Tool::parse(tool, schema).unwrap()),
         scope: Vec::new(),
         key: "key".to_owned(),

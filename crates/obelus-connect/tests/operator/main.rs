@@ -45,7 +45,7 @@ async fn a_deletion_waits_for_approval_and_is_bound_to_its_element() {
     let reply = office.says("Удали чайник").await;
     assert_eq!(reply.ends, TurnEnd::Waiting);
     let question = office.questions().await.remove(0);
-    let call = std::sync::Arc::clone(&question.calls[0].call);
+    let call = question.calls[0].call.clone();
     assert_eq!((&call["_tool"], &call["name"], &call["role"]), (&json!("delete"), &json!("Remove"), &json!("button")));
     assert!(!call.to_string().contains("\"e1"), "no id of an element: {call}");
     let headline = office.look(move |session| session.call_headline_in(&call, Some("en"))).await;

@@ -2,8 +2,8 @@
 //! call, whole and in pieces.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::compose::{Offer, compose, without_nulls};
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::{Piece, Reader};
@@ -147,7 +147,7 @@ fn says_null(schema: &Value) -> bool {
 
 /// The parameters of a call, with a text in place of each reference.
 fn params(call: &Value, context: &Context) -> Result<Value, String> {
-    let (call, faults) = Call::read(&Arc::new(call.clone()), context);
+    let (call, faults) = Call::read(&call.clone().into(), context);
     if !faults.is_empty() {
         return Err(format!("{faults:?}"));
     }
@@ -159,7 +159,7 @@ fn params(call: &Value, context: &Context) -> Result<Value, String> {
     Ok(Value::Object(resolved.collect::<Result<_, String>>()?))
 }
 
-fn calls_in_pieces(text: &str, piece: usize) -> Vec<Value> {
+fn calls_in_pieces(text: &str, piece: usize) -> Vec<CallJson> {
     let mut reader = Reader::new(Dialect::Json);
     let mut calls = Vec::new();
     let characters: Vec<char> = text.chars().collect();

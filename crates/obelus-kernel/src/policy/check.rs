@@ -7,7 +7,6 @@ use super::rules::{Policy, example_origins};
 use crate::glob;
 use crate::tool::{Effect, Tool};
 use crate::wording::closest;
-use obelus_notebook::call_fields::CallFields as _;
 
 /// An error in a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! Explains the verdict on a call in a file, without running or storing anything.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::gate::{Explanation, Gate, Proposal};
@@ -40,7 +38,7 @@ pub(crate) fn explain_in(
         fields.shift_remove("_from");
         fields.shift_remove("_shown");
     }
-    let (read, faults) = Call::read(&Arc::new(proposal), context);
+    let (read, faults) = Call::read(&proposal.into(), context);
     let Some(tool) = read.tool.clone().filter(|_| faults.is_empty()) else { return Err(faults) };
     // References are resolved in the initial memory of every session.
     let known = |path: &crate::Path| context.read(path, read.instance.as_deref());

@@ -25,7 +25,7 @@ pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>)
     Some(ValueWrite {
         message,
         date: output.and_then(|output| output.date.as_deref().map(str::to_owned)),
-        by: builder.writer(data, output.and_then(|output| output.call.as_object())),
+        by: builder.writer(data, output.map(|output| &output.call)),
         to: output.map_or_else(|| Path::root(data.kind.as_str()).to_string(), |output| output.path.to_string()),
         method: data.operation().1,
         origins: context.origins(path, instance),

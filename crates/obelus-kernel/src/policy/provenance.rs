@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use obelus_notebook::call_fields::CallFields as _;
 use serde_json::Value;
 
 use super::grounding::Grounding;

@@ -16,6 +16,7 @@ use crate::glob;
 use crate::names::folded;
 use crate::origin::Origins;
 use crate::tool::Tool;
+use obelus_notebook::call_json::CallJson;
 
 /// The policy in an agent's file: lists of tools, rules, or both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -58,9 +59,9 @@ pub struct PolicyRule {
 #[serde(default, deny_unknown_fields)]
 pub struct Examples {
     /// It matches these.
-    pub matching: Vec<Value>,
+    pub matching: Vec<CallJson>,
     /// It does not match these.
-    pub not_matching: Vec<Value>,
+    pub not_matching: Vec<CallJson>,
 }
 
 #[derive(Default, Deserialize)]

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use obelus_notebook::call_fields::CallFields as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::grounding::{Callee, FoundIn, Grounded, Grounding};
 use crate::call::ASIDES;
@@ -17,6 +16,7 @@ use crate::message::{Data, Message, WriteEffect};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::template::Template;
+use obelus_notebook::call_json::CallJson;
 
 /// Why a place of memory has its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,18 +209,19 @@ impl<'a> WhyBuilder<'a> {
     fn trace_write(&mut self, index: usize, data: &Data) -> ValueWrite {
         let call = data.output.as_ref().map(|output| output.call.clone());
         let call = call.or_else(|| data.data().get("call").filter(|_| data.is_error()).cloned().map(Into::into));
-        let fields = call.as_ref().and_then(|call| call.as_object());
+        let call = call.as_ref();
+        let fields = call.and_then(|call| call.as_object());
         let mut params = Vec::new();
         let mut shown = Vec::new();
         for (name, value) in fields.into_iter().flatten() {
-            let is_aside = ASIDES.contains(&name.as_str()) && self.is_no_param(fields, name);
+            let is_aside = ASIDES.contains(&name.as_str()) && self.is_no_param(call, name);
             if !name.starts_with('_') && !is_aside {
                 let from = self.behind(value, index);
-                let grounded = if from.is_empty() { self.grounded(fields, name, value, index) } else { Vec::new() };
+                let grounded = if from.is_empty() { self.grounded(call, name, value, index) } else { Vec::new() };
                 params.push(CallParam { name: name.clone(), value: value.clone(), from, grounded, is_edited: false });
             }
         }
-        for scope in fields.and_then(|fields| fields.get("_scopes")?.as_array()).into_iter().flatten() {
+        for scope in call.and_then(|call| call.scopes()?.as_array()).into_iter().flatten() {
             let path = match scope.as_str() {
                 Some(text) if text.starts_with('†') => Expr::parse(text).ok(),
                 Some("text" | "tool") | None => None,
@@ -237,7 +238,7 @@ impl<'a> WhyBuilder<'a> {
         ValueWrite {
             message: index,
             date: data.output.as_ref().and_then(|output| output.date.as_deref().map(str::to_owned)),
-            by: self.writer(data, fields),
+            by: self.writer(data, call),
             to,
             method: data.operation().1,
             origins: data.all_sources(),
@@ -257,21 +258,20 @@ impl<'a> WhyBuilder<'a> {
     }
 
     /// How a literal is grounded in memory before the call's result.
-    fn grounded(&self, fields: Option<&Map<String, Value>>, name: &str, value: &Value, before: usize) -> Vec<Grounded> {
-        let tool = fields.and_then(|fields| self.context.tool(fields.tool()?));
-        let (Some(grounding), Some(tool)) = (&self.grounding, tool) else { return Vec::new() };
-        let params = fields.cloned().map_or(Value::Null, Value::Object);
-        let mut grounded = grounding.found_in(Callee { tool, params: &params }, name, value);
+    fn grounded(&self, call: Option<&CallJson>, name: &str, value: &Value, before: usize) -> Vec<Grounded> {
+        let tool = call.and_then(|call| Some((call, self.context.tool(call.tool()?)?)));
+        let (Some(grounding), Some((params, tool))) = (&self.grounding, tool) else { return Vec::new() };
+        let mut grounded = grounding.found_in(Callee { tool, params }, name, value);
         grounded.retain(|one| !matches!(one.found.place, FoundIn::Message(index) if index >= before));
         grounded
     }
 
-    fn is_no_param(&self, fields: Option<&Map<String, Value>>, name: &str) -> bool {
-        let tool = fields.and_then(|fields| self.context.tool(fields.tool()?));
+    fn is_no_param(&self, call: Option<&CallJson>, name: &str) -> bool {
+        let tool = call.and_then(|call| self.context.tool(call.tool()?));
         tool.is_none_or(|tool| tool.param(name).is_none())
     }
 
-    pub(super) fn writer(&self, data: &Data, fields: Option<&Map<String, Value>>) -> Writer {
+    pub(super) fn writer(&self, data: &Data, call: Option<&CallJson>) -> Writer {
         if data.is_error() {
             return Writer::Runtime;
         }
@@ -284,14 +284,14 @@ impl<'a> WhyBuilder<'a> {
             Origin::Tool { name: known, trusted } if known.as_ref() == name => Some(*trusted),
             _ => None,
         });
-        let delegate = fields.is_some_and(|fields| fields.get("_delegate").is_some_and(Value::is_string))
+        let delegate = call.is_some_and(|call| call.delegate().is_some())
             || self.context.tool(name).is_some_and(|tool| tool.fixed_name("_delegate").is_some());
         match own {
             _ if data.origins.is_none() => Writer::Elsewhere(name.to_owned()),
             Some(trusted) => Writer::Tool { name: name.to_owned(), trusted },
             None if delegate => Writer::Delegate(name.to_owned()),
             // The call of a person's edit of the state is this name alone.
-            None if *output.call == json!({"_tool": "user"}) => Writer::User,
+            None if output.call == CallJson::of_tool("user") => Writer::User,
             None if sources.iter().eq([&Origin::User]) => Writer::User,
             None => Writer::Model(name.to_owned()),
         }

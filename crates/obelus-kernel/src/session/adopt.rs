@@ -4,7 +4,6 @@
 //! imported question is asked again, with its key and date.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -23,7 +22,7 @@ use crate::fold::Method;
 use crate::path::Path;
 use crate::schema;
 use crate::time::Time;
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::dialect::blocks::Step;
 use obelus_notebook::edited::difference;
 use obelus_notebook::plan::StepOptions;
@@ -36,7 +35,7 @@ struct Entry {
     requested_at: Option<Time>,
     reason: String,
     /// Its step, as a call.
-    call: Option<Value>,
+    call: Option<CallJson>,
     whole: Value,
 }
 
@@ -45,7 +44,7 @@ struct IncomingState {
     /// The data, by field.
     fields: Map<String, Value>,
     /// Planned steps, as calls.
-    planned: Vec<Value>,
+    planned: Vec<CallJson>,
     entries: Vec<Entry>,
 }
 
@@ -73,9 +72,9 @@ impl Session {
                 self.memory.write_state(Path::field("state", name), value);
             }
         }
-        let asked: Vec<&Value> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
-        let is_asked = |call: &Value| asked.iter().any(|known| without_asides(known) == without_asides(call));
-        let still_planned: Vec<BTreeMap<String, Value>> = planned.iter().map(without_asides).collect();
+        let asked: Vec<&CallJson> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
+        let is_asked = |call: &CallJson| asked.iter().any(|known| without_asides(known) == without_asides(call));
+        let still_planned: Vec<BTreeMap<String, Value>> = planned.iter().map(|call| without_asides(call)).collect();
         let managed = &self.settings.managed;
         if before[managed.planned.as_deref().unwrap_or_default()].as_array().is_none_or(Vec::is_empty) {
             self.projection.adopt_plan(planned.iter().filter(|call| !is_asked(call)));
@@ -191,7 +190,7 @@ impl Session {
         entries.into_iter().map(read).collect()
     }
 
-    fn calls_of(&self, name: &Option<String>, steps: Value) -> Result<Vec<Value>, Refused> {
+    fn calls_of(&self, name: &Option<String>, steps: Value) -> Result<Vec<CallJson>, Refused> {
         let name = name.as_deref().unwrap_or_default();
         let bad = |why: String| Refused::new(Code::BadState, format!("`{name}`{why}"));
         match steps {
@@ -220,7 +219,7 @@ impl Session {
         }
         // Keep the imported entry until it is asked here.
         let words = entry.whole["description"].as_str().map(str::to_owned);
-        let is_left_undone = |call: &Value| planned.contains(&without_asides(call)) || !self.was_done(&entry, call);
+        let is_left_undone = |call: &CallJson| planned.contains(&without_asides(call)) || !self.was_done(&entry, call);
         let is_left_undone =
             entry.status == QuestionStatus::Approved && entry.call.as_ref().is_some_and(is_left_undone);
         self.projection.adopt(entry.key.clone(), entry.whole.clone());
@@ -244,7 +243,7 @@ impl Session {
 
     /// Whether the state shows that a call was carried out after its approval: its entry in a list of the state
     /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
-    fn was_done(&self, entry: &Entry, call: &Value) -> bool {
+    fn was_done(&self, entry: &Entry, call: &CallJson) -> bool {
         let context = self.context();
         let Some(tool) = call.tool().and_then(|name| context.tool(name)) else { return false };
         let Some(entity) = tool.schema.get("x-entity") else { return false };
@@ -293,8 +292,8 @@ impl Session {
     }
 
     /// Asks an imported question again, with the same key and date.
-    fn ask_as_before(&mut self, key: String, requested_at: Option<Time>, words: Option<String>, mut call: Value) {
-        call["requires_confirmation"] = true.into();
+    fn ask_as_before(&mut self, key: String, requested_at: Option<Time>, words: Option<String>, mut call: CallJson) {
+        call.make_mut()["requires_confirmation"] = true.into();
         let hash = self.hash_of_proposal(&call);
         self.projection.expect(hash, key, requested_at, words);
         if self.turn.is_waiting() {
@@ -306,18 +305,18 @@ impl Session {
             }
         }
         let trigger = Trigger::Approved { by_person: true, before_reading: true };
-        self.start_step(&[Arc::new(call)], trigger, StepOptions { sequential: true, keeps_results: true });
+        self.start_step(&[call], trigger, StepOptions { sequential: true, keeps_results: true });
     }
 
     /// Whether a question about this call can be answered here; a step that is not a call of this agent stays
     /// unchanged.
-    fn can_ask(&self, call: &Value) -> bool {
-        Call::read(&Arc::new(call.clone()), self.context()).1.is_empty()
+    fn can_ask(&self, call: &CallJson) -> bool {
+        Call::read(call, self.context()).1.is_empty()
     }
 
     /// The hash that a decision about a proposal without references is bound to.
-    pub(super) fn hash_of_proposal(&self, proposal: &Value) -> String {
-        let (mut call, _) = Call::read(&Arc::new(proposal.clone()), self.context());
+    pub(super) fn hash_of_proposal(&self, proposal: &CallJson) -> String {
+        let (mut call, _) = Call::read(proposal, self.context());
         call.keep_result();
         let frozen = frozen_call(&call, call.outline(), None);
         self.hash_of(&call, &frozen)
@@ -326,9 +325,9 @@ impl Session {
 
 /// An approval is for the call that was asked about: values may differ, but not the action, and nothing may be
 /// missing.
-fn must_be_what_was_asked(asked: &Value, call: &Value) -> Result<(), String> {
-    if call["_tool"] != asked["_tool"] {
-        return Err(format!("{} was asked about, not {}", asked["_tool"], call["_tool"]));
+fn must_be_what_was_asked(asked: &CallJson, call: &CallJson) -> Result<(), String> {
+    if call.tool() != asked.tool() {
+        return Err(format!("{} was asked about, not {}", Value::from(asked.tool()), Value::from(call.tool())));
     }
     let left_out = |name: &&String| !name.starts_with('_') && call.get(name.as_str()).is_none();
     match without_asides(asked).keys().find(left_out) {

@@ -1,7 +1,6 @@
 //! Asks people: about calls, about whole plans, and for values.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -18,7 +17,7 @@ use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::path::Segment;
 use crate::policy::{Reason, pays};
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::describe::{CallPart, describe, marks};
 use obelus_notebook::plan::StepOptions;
 
@@ -35,14 +34,14 @@ struct QuestionGroup {
 
 impl Session {
     /// The hash that a decision about a resolved call is bound to.
-    pub(super) fn hash_of(&self, call: &Call, frozen: &Value) -> String {
+    pub(super) fn hash_of(&self, call: &Call, frozen: &CallJson) -> String {
         let is_aside = |name: &str| ASIDES.contains(&name) && call.aside(name).is_some();
         hash(&self.constants.id, frozen, is_aside)
     }
 
     /// Asks a person about a call.
     pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, reasons: Vec<Reason>) {
-        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
+        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return };
         let described = self.described(at, call, &frozen);
         if self.scheduler.step_of(at).is_for_each(at.index()) {
             self.scheduler.set_status(at, Status::Asking);
@@ -50,7 +49,7 @@ impl Session {
             self.inbox.ask_later(NeedsPerson { at, described, reasons, grounded });
         } else {
             self.scheduler.set_status(at, Status::Waiting);
-            let mut asked = AskedCall::new(Arc::clone(&frozen), self.hash_of(call, &frozen), vec![at]);
+            let mut asked = AskedCall::new(frozen.clone(), self.hash_of(call, &frozen), vec![at]);
             asked.grounded = self.grounded_values(at, call);
             asked.marks = described.marks;
             let number = self.ask(Draft::new(About::Call, vec![asked], described.text).because(reasons));
@@ -60,7 +59,7 @@ impl Session {
     }
 
     /// A call about to run as text, with untrusted parts marked.
-    pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Value) -> CallDescription {
+    pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &CallJson) -> CallDescription {
         let provenance = self.provenance(at);
         let origins = |part: CallPart<'_>| match part {
             // The reasons already say that it was proposed after reading.
@@ -78,7 +77,7 @@ impl Session {
         let mut seen: BTreeMap<String, (TemplateId, usize)> = BTreeMap::new();
         for NeedsPerson { at, described, reasons, grounded } in self.inbox.take_needs_person() {
             let Some(job) = self.scheduler.find(at).filter(|job| job.status == Status::Asking) else { continue };
-            let Some(call) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { continue };
+            let Some(call) = job.frozen.as_ref().map(|frozen| frozen.call.clone()) else { continue };
             let hash = self.hash_of(self.scheduler.call(at), &call);
             let template = (at.step, job.call);
             self.scheduler.set_status(at, Status::Waiting);
@@ -106,7 +105,7 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, options: StepOptions) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<CallJson>, options: StepOptions) {
         // Only the latest open plan counts: running both would repeat effects.
         for number in self.inbox.open_where(|question| question.about == About::Plan) {
             let why = Some("another plan has taken its place");
@@ -125,7 +124,7 @@ impl Session {
     /// place, whether the call itself is a person's.
     pub(super) fn ask_about_calls(
         &mut self,
-        calls: &[Arc<Value>],
+        calls: &[CallJson],
         options: StepOptions,
         before_reading: bool,
         reasons: Vec<Reason>,
@@ -136,7 +135,7 @@ impl Session {
         for (index, call) in calls.iter().enumerate() {
             let CallDescription { text, marks } = self.described_plan(call, &|place| is_by_person(index, place));
             descriptions.push(text);
-            asked.push(AskedCall { marks, ..AskedCall::new(Arc::clone(call), String::new(), Vec::new()) });
+            asked.push(AskedCall { marks, ..AskedCall::new(call.clone(), String::new(), Vec::new()) });
         }
         let draft = Draft::new(About::Plan, asked, descriptions.join("\n")).because(reasons);
         self.ask(Draft { options, before_reading, ..draft });
@@ -144,7 +143,7 @@ impl Session {
 
     /// A call of a plan as text. An approval covers its proposal and literals, so those are marked; the values of
     /// references are judged when they are available.
-    fn described_plan(&self, call: &Value, is_by_person: &dyn Fn(&[Segment]) -> bool) -> CallDescription {
+    fn described_plan(&self, call: &CallJson, is_by_person: &dyn Fn(&[Segment]) -> bool) -> CallDescription {
         let tool = call.tool().and_then(|name| self.context().tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: CallPart<'_>| match part {
@@ -164,7 +163,7 @@ impl Session {
     }
 
     /// Records a denial without a question.
-    pub(super) fn record_denial(&mut self, call: &Arc<Value>, hash: &str, reason: &str) {
+    pub(super) fn record_denial(&mut self, call: &CallJson, hash: &str, reason: &str) {
         let mut asked = AskedCall::new(call.clone(), hash.to_owned(), Vec::new());
         asked.decide(false, self.memory.now(), Some(reason));
         let number = self.add_question(Draft::new(About::Call, vec![asked], String::new()));
@@ -193,7 +192,7 @@ impl Session {
         number
     }
 
-    fn pays(&self, call: &Value) -> bool {
+    fn pays(&self, call: &CallJson) -> bool {
         call.tool().and_then(|name| self.context().tool(name)).is_some_and(|tool| pays(tool))
     }
 

@@ -22,6 +22,7 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Proposal;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::{RunsFor, runs_for};
 use obelus_notebook::steps::StepNode;
 
@@ -203,14 +204,14 @@ impl Session {
         let scope = self.scope_of(at);
         let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
-        let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
+        let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), frozen.call.clone());
         (start.scope, start.attempt) = (scope, job.attempt);
         start.consent = self.consent_of((at.step, at.job)).map(|consent| consent.number);
         self.tasks.push(Task::Call(Box::new(start)));
     }
 
     /// A call for a driver: the first attempt, without scope.
-    pub(super) fn start_of(&self, id: CallId, tool: &Arc<Tool>, named: Option<&str>, call: Arc<Value>) -> Start {
+    pub(super) fn start_of(&self, id: CallId, tool: &Arc<Tool>, named: Option<&str>, call: CallJson) -> Start {
         Start {
             key: [&self.constants.id, ":", &id.to_string()].concat(),
             id,
@@ -315,7 +316,7 @@ impl Session {
 
     /// Whether a complete call of an incomplete answer may start now. If so, send
     /// [`Input::Partial`](super::Input::Partial).
-    pub fn may_start_early(&self, id: &super::RequestId, index: u32, call: &Value) -> bool {
+    pub fn may_start_early(&self, id: &super::RequestId, index: u32, call: &CallJson) -> bool {
         self.owner(id).is_some_and(|(owner, number)| owner.early_call(number.0, index, call).is_some())
     }
 
@@ -325,15 +326,15 @@ impl Session {
     }
 
     /// Starts a complete call of an incomplete answer.
-    pub(super) fn start_early(&mut self, request: u64, index: u32, call: &Value) {
+    pub(super) fn start_early(&mut self, request: u64, index: u32, call: &CallJson) {
         let Some(start) = self.early_call(request, index, call) else { return };
-        self.scheduler.early.add((request, index), Arc::clone(&start.call));
+        self.scheduler.early.add((request, index), start.call.clone());
         self.tasks.push(Task::Call(Box::new(start)));
     }
 
     /// The call to start early, if it may: a read by an activity, without references, allowed by the gate and without
     /// earlier decisions about it.
-    fn early_call(&self, request: u64, index: u32, call: &Value) -> Option<Start> {
+    fn early_call(&self, request: u64, index: u32, call: &CallJson) -> Option<Start> {
         let is_time = self.turn.phase() == Phase::Asking(request)
             && self.plan_mode() == PlanMode::Eager
             && self.graph.is_none()
@@ -374,12 +375,12 @@ impl Session {
             return None;
         }
         let id = Routed::own(LocalCall::Early { request, index });
-        Some(self.start_of(id, &tool, call.activity.as_deref(), Arc::new(frozen)))
+        Some(self.start_of(id, &tool, call.activity.as_deref(), frozen))
     }
 
     /// Uses the early start of a job's call, running or ended, if there is one.
     fn claim_early_call(&mut self, at: JobRef) -> bool {
-        let Some(call) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return false };
+        let Some(call) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return false };
         match self.scheduler.early.claim(at, &call) {
             None => return false,
             Some(Claimed::Ended(outcome)) => self.end_job(at, outcome),

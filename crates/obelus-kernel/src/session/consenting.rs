@@ -1,6 +1,5 @@
 //! Standing consent (ASK-9): what a person may agree to along with an approval, and whether a consent covers a call.
 
-use obelus_notebook::call_fields::CallFields as _;
 use serde_json::Value;
 
 use super::ids::{QuestionId, QuestionNumber};

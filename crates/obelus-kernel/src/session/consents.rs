@@ -1,7 +1,6 @@
 //! Standing consents (ASK-9) that were given, and the calls that they covered.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,6 +10,7 @@ use super::ids::JobRef;
 use super::refusals::RefusalCode as Code;
 use crate::policy::{ConsentTerms, StandingConsent};
 use crate::time::Time;
+use obelus_notebook::call_json::CallJson;
 
 /// The consents of a session.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ struct ConsentUse {
     /// The number of the consent.
     consent: u64,
     /// The proposed call.
-    call: Arc<Value>,
+    call: CallJson,
 }
 
 impl Consents {
@@ -53,7 +53,7 @@ impl Consents {
     }
 
     /// Records a call that runs by a consent.
-    pub(super) fn note_use(&mut self, at: JobRef, number: u64, call: Arc<Value>) {
+    pub(super) fn note_use(&mut self, at: JobRef, number: u64, call: CallJson) {
         if let Some(consent) = self.all.iter_mut().find(|consent| consent.number == number) {
             consent.uses += 1;
         }
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn calls_that_ran_by_a_consent_are_counted_and_found() {
-        let (mut consents, call) = (given(None), Arc::new(json!({"_tool": "send"})));
-        consents.note_use(JobRef::new(3, 1), 1, Arc::clone(&call));
+        let (mut consents, call) = (given(None), CallJson::of_tool("send"));
+        consents.note_use(JobRef::new(3, 1), 1, call.clone());
         assert_eq!(consents.all()[0].uses, 1);
         assert_eq!((consents.of_proposal(&call), consents.of_proposal(&json!({}))), (Some(1), None));
         assert!(consents.of_place((3, 1)).is_some() && consents.of_place((3, 0)).is_none());

@@ -1,9 +1,7 @@
 //! People's decisions and their effects.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Value, json};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
@@ -16,6 +14,7 @@ use super::scheduler::{Status, Trigger};
 use super::sent_by::SentBy;
 use super::{Refused, Session, error_data};
 use crate::policy::Reason;
+use obelus_notebook::call_json::CallJson;
 
 impl Session {
     /// Takes a decision. An invalid one is refused, and the question stays open.
@@ -151,7 +150,7 @@ impl Session {
             return Err(Refused::new(Code::UnfitAnswer, "a plan without calls does nothing: deny it instead"));
         }
         let left_out: Vec<usize> = question.open_calls().filter(|index| !chosen.contains(index)).collect();
-        let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
+        let calls: Vec<CallJson> = question.calls.iter().map(|asked| asked.call.clone()).collect();
         let options = question.options;
         let trigger = Trigger::Approved { by_person: true, before_reading: question.before_reading };
         let (at, reason) = (self.memory.now(), SessionReason::LeftOut.text(self.settings.language.as_deref()));
@@ -160,9 +159,9 @@ impl Session {
         self.end_question(number, QuestionStatus::Approved, by, None);
         let decision = if left_out.is_empty() { "approved" } else { "approved in part" };
         self.transcribe_decision(json!({"about": "plan", "decision": decision}));
-        let calls_where = |is_chosen: bool| -> Vec<Arc<Value>> {
+        let calls_where = |is_chosen: bool| -> Vec<CallJson> {
             let all = calls.iter().enumerate().filter(|(index, _)| chosen.contains(index) == is_chosen);
-            all.map(|(_, call)| Arc::clone(call)).collect()
+            all.map(|(_, call)| call.clone()).collect()
         };
         self.note_left_out(&calls_where(false));
         // Of two equal calls one may be chosen.
@@ -175,7 +174,7 @@ impl Session {
     }
 
     /// The same calls are ignored from now on (ASK-3), and the same effects need a person.
-    fn note_left_out(&mut self, calls: &[Arc<Value>]) {
+    fn note_left_out(&mut self, calls: &[CallJson]) {
         for call in calls {
             self.inbox.note_denial(self.hash_of_proposal(call), self.context().length());
         }
@@ -270,11 +269,11 @@ impl Session {
         self.turn.reopen();
         let is_denied = |index: &usize| is_plan || indexes.contains(index);
         let calls = self.inbox.get(number).map(|question| question.calls.iter().enumerate()).into_iter().flatten();
-        let denied = calls.filter(|(index, _)| is_denied(index)).map(|(_, asked)| Arc::clone(&asked.call));
+        let denied = calls.filter(|(index, _)| is_denied(index)).map(|(_, asked)| asked.call.clone());
         self.note_unwanted(&denied.collect::<Vec<_>>());
         if is_plan {
             let error = ReportError::new("plan_denied", reason);
-            self.transcript.add_error(error_data(Value::Null, &error));
+            self.transcript.add_error(error_data(&Value::Null, &error));
             self.transcript.note_plan_denied(error);
         }
         for (hash, jobs) in dropped {

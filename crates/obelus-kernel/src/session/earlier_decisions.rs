@@ -1,7 +1,5 @@
 //! Earlier decisions about a call: an open question, a denial, an approval, a message.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::Session;
@@ -11,6 +9,7 @@ use super::scheduler::Status;
 use super::sent_by::SentBy;
 use super::settings::ModelMayConfirm;
 use crate::call::Call;
+use obelus_notebook::call_json::CallJson;
 
 impl Session {
     /// Whether exactly this call was decided before, or is being asked about; that settles it.
@@ -19,7 +18,7 @@ impl Session {
         if self.inbox.is_blank() && !refuses {
             return false;
         }
-        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return false };
+        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return false };
         let hash = self.hash_of(call, &frozen);
         if refuses {
             self.take_claimed_denial(at, call, &frozen, &hash);
@@ -32,7 +31,7 @@ impl Session {
     }
 
     /// The model reports that the user declined, which is always accepted.
-    fn take_claimed_denial(&mut self, at: JobRef, call: &Call, frozen: &Arc<Value>, hash: &str) {
+    fn take_claimed_denial(&mut self, at: JobRef, call: &Call, frozen: &CallJson, hash: &str) {
         let default_reason = SessionReason::Declined.text(self.settings.language.as_deref());
         let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(default_reason);
         match self.inbox.about(hash) {
@@ -47,7 +46,7 @@ impl Session {
     }
 
     /// Drops a denied call, unless it is requested again after a later message of the user.
-    fn settle_by_denial(&mut self, at: JobRef, call: &Call, frozen: &Value, hash: &str) -> bool {
+    fn settle_by_denial(&mut self, at: JobRef, call: &Call, frozen: &CallJson, hash: &str) -> bool {
         let here = self.inbox.denied(hash).map(|since| self.memory.user_text_since(since).is_some());
         let denials = [here, self.denied_elsewhere(call, frozen)];
         if denials == [None, None] {

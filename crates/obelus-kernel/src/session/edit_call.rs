@@ -83,17 +83,17 @@ impl Session {
         let respelled = self.context().respelled(params, tool);
         let respelled = respelled.map_err(|fault| Refused::new(Code::BadEdit, fault.text))?;
         let mut edited = frozen.params(call);
-        let mut whole = (*frozen.call).clone();
+        let mut whole = frozen.call.clone();
         for (name, value) in respelled.as_ref().unwrap_or(params) {
             let value = self.changed_param(tool, &edited, (name, value))?;
-            put(&mut whole, name, value.clone());
+            put(whole.make_mut(), name, value.clone());
             put(&mut edited, name, value);
         }
         if let Some(breach) = tool.breaches(&edited).into_iter().next() {
             return Err(Refused::breach(Code::BadEdit, breach));
         }
         let reasons = self.reasons_of_edit((call, tool), &edited, self.happened_before(call, &whole).as_ref())?;
-        let frozen = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)) };
+        let frozen = Frozen { call: whole, edited: Some(Arc::new(edited)) };
         let question = self.question_with(question, index, at, &frozen, reasons);
         Ok(Some(CallEdit { index, at, frozen, question }))
     }
@@ -140,7 +140,7 @@ impl Session {
     ) -> Question {
         let mut edited = question.clone();
         let (call, provenance) = (self.scheduler.call(at), self.provenance(at));
-        let before = Arc::clone(&question.calls[index].call);
+        let before = question.calls[index].call.clone();
         let origins = |part: CallPart<'_>| match part {
             CallPart::Value(place, value) if value_at(&before, place) == Some(value) => {
                 provenance.of_place(call, place)
@@ -155,7 +155,7 @@ impl Session {
         let stays = |param: &str| dotted_value(&before, param) == dotted_value(&frozen.call, param);
         asked.grounded.retain(|one| stays(&one.param));
         asked.hash = self.hash_of(call, &frozen.call);
-        asked.call = Arc::clone(&frozen.call);
+        asked.call = frozen.call.clone();
         let is_marked = |path: &str| asked.marks.iter().any(|mark| mark.place.starts_with(path));
         edited.reasons.retain(|reason| match reason {
             Reason::UntrustedTarget { path, .. } => is_marked(path),

@@ -3,8 +3,6 @@
 //! The edited plan is checked again and replaces the waiting one. It has a new question, so that an old question
 //! cannot approve what it did not show.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::ids::QuestionNumber;
@@ -14,6 +12,7 @@ use super::{Refused, Session};
 use crate::call::Call;
 use crate::message::{Message, Plan, PlanMode, depth};
 use crate::path::{MAX_DEPTH, Segment, value_at};
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::edited::put;
 use obelus_notebook::plan;
 
@@ -41,17 +40,17 @@ impl Session {
         if let Some(fault) = check.errors.first() {
             return Err(bad_edit(fault.to_string()));
         }
-        let before: Vec<Arc<Value>> = question.calls.iter().map(|asked| Arc::clone(&asked.call)).collect();
+        let before: Vec<CallJson> = question.calls.iter().map(|asked| asked.call.clone()).collect();
         let (options, before_reading) = (question.options, question.before_reading);
         let reasons = question.reasons.clone();
         self.end_question(number, QuestionStatus::Answered, by, Some("changed: another question is about the outcome"));
-        let removed: Vec<Arc<Value>> = before.iter().filter(|call| !calls.contains(call)).cloned().collect();
+        let removed: Vec<CallJson> = before.iter().filter(|call| !calls.contains(call)).cloned().collect();
         self.note_unwanted(&removed);
         self.memory.remember(Message::Plan(Plan { calls: calls.clone(), mode: PlanMode::Lazy }));
         let is_by_person = |index: usize, place: &[Segment]| {
             let call = &calls[index];
             // Spelling and position may have changed with the edit.
-            let was_there = |before: &Arc<Value>| {
+            let was_there = |before: &CallJson| {
                 let value = value_at(call, place);
                 before["_tool"] == call["_tool"] && value.is_none_or(|value| place.is_empty() || shares(value, before))
             };
@@ -62,12 +61,12 @@ impl Session {
         Ok(())
     }
 
-    fn changed_plan(&self, question: &Question, changes: &Map<String, Value>) -> Result<Vec<Arc<Value>>, Refused> {
+    fn changed_plan(&self, question: &Question, changes: &Map<String, Value>) -> Result<Vec<CallJson>, Refused> {
         if let (Some(whole), 1) = (changes.get(WHOLE), changes.len()) {
             let Value::Array(calls) = whole else { return Err(bad_edit("`plan` is an array of calls")) };
-            return Ok(calls.iter().cloned().map(Arc::new).collect());
+            return Ok(calls.iter().cloned().map(Into::into).collect());
         }
-        let mut calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| Arc::clone(&asked.call)).collect();
+        let mut calls: Vec<CallJson> = question.calls.iter().map(|asked| asked.call.clone()).collect();
         for (index, params) in changes {
             let call = index.parse::<usize>().ok().and_then(|index| calls.get_mut(index));
             let (Some(call), Value::Object(params)) = (call, params) else {
@@ -78,14 +77,14 @@ impl Session {
                 );
                 return Err(bad_edit(text));
             };
-            self.change_call(Arc::make_mut(call), params)?;
+            self.change_call(call, params)?;
         }
         Ok(calls)
     }
 
     /// Changes parameters.
-    fn change_call(&self, call: &mut Value, params: &Map<String, Value>) -> Result<(), Refused> {
-        let read = Call::read(&Arc::new(call.clone()), self.context()).0;
+    fn change_call(&self, call: &mut CallJson, params: &Map<String, Value>) -> Result<(), Refused> {
+        let read = Call::read(call, self.context()).0;
         let Some(tool) = &read.tool else { return Ok(()) };
         let known = read.outline();
         let respelled = |fields: &Map<String, Value>| {
@@ -93,11 +92,11 @@ impl Session {
             respelled.map_err(|fault| bad_edit(fault.text))
         };
         if let Some(fields) = call.as_object().map(respelled).transpose()?.flatten() {
-            *call = Value::Object(fields);
+            *call = fields.into();
         }
         for (name, value) in respelled(params)?.as_ref().unwrap_or(params) {
             let value = self.changed_param(tool, &known, (name, value))?;
-            put(call, name, value);
+            put(call.make_mut(), name, value);
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Which parameters of an executed call a person changed. It is not stored: it is
 //! computed from the proposal and the call that ran.
 
-use obelus_notebook::call_fields::CallFields as _;
 use serde_json::Value;
 
 use super::Session;
@@ -10,13 +9,14 @@ use super::inbox::{About, QuestionStatus};
 use crate::expr::Expr;
 use crate::message::Message;
 use crate::policy::{CallParam, ValueWrite, WhyBuilder};
+use obelus_notebook::call_json::CallJson;
 
 impl Session {
     /// Marks the parameters of a write that a person changed. `call` is the call that wrote it.
-    pub(super) fn mark_edits(&self, write: &mut ValueWrite, call: &Value) {
+    pub(super) fn mark_edits(&self, write: &mut ValueWrite, call: &CallJson) {
         let is_asked = self.inbox.all().any(|question| {
             let is_approved = question.about == About::Call && question.status == QuestionStatus::Approved;
-            is_approved && question.calls.iter().any(|asked| *asked.call == *call)
+            is_approved && question.calls.iter().any(|asked| asked.call == *call)
         });
         if !is_asked {
             return;
@@ -26,7 +26,7 @@ impl Session {
             _ => None,
         });
         let proposals = earlier.flatten().filter(|proposal| proposal.tool() == call.tool());
-        let unchanged = |proposal: &Value| {
+        let unchanged = |proposal: &CallJson| {
             write.params.iter().filter(|given| proposal.get(&given.name) == Some(&given.value)).count()
         };
         // Of several proposals, the one with the most values of the call; of those, the latest.

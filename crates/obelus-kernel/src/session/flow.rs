@@ -267,7 +267,7 @@ impl Session {
         let output = self.turn.take_output();
         self.turn.note_failure(&output.to_string(), &fault.text);
         self.turn.note_fault();
-        self.transcript.add_error(error_data(json!({"output": output}), &fault.into()));
+        self.transcript.add_error(error_data(&json!({"output": output}), &fault.into()));
         if !self.turn.is_ending() {
             self.report_errors();
             self.request();

@@ -126,7 +126,7 @@ impl GraphRun {
     pub(super) fn note_call(&mut self, report: Option<CallReport>) {
         let did_not_succeed = report.as_ref().is_some_and(|report| report.status.did_not_succeed());
         let last =
-            report.map(|report| json!({"tool": report.call["_tool"], "status": report.status, "error": report.error}));
+            report.map(|report| json!({"tool": report.call.tool(), "status": report.status, "error": report.error}));
         let last = last.unwrap_or_default();
         let Cursor { node, failed, .. } = &mut self.cursor;
         if did_not_succeed {
@@ -216,6 +216,8 @@ impl GraphRun {
 
 #[cfg(test)]
 mod tests {
+    use obelus_notebook::call_json::CallJson;
+
     use super::*;
     use crate::message::{Data, Message};
     use crate::session::output::CallStatus;
@@ -229,7 +231,7 @@ mod tests {
     }
 
     fn report(status: CallStatus) -> Option<CallReport> {
-        Some(CallReport { place: (0, 0), call: Arc::new(json!({"_tool": "t"})), status, error: None })
+        Some(CallReport { place: (0, 0), call: CallJson::of_tool("t"), status, error: None })
     }
 
     #[test]

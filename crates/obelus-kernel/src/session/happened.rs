@@ -14,6 +14,7 @@ use crate::call::identity::hash;
 use crate::call::{ASIDES, Call};
 use crate::policy::Reason;
 use crate::time::Time;
+use obelus_notebook::call_json::CallJson;
 use serde_json::Value;
 
 impl Session {
@@ -53,7 +54,7 @@ impl Session {
     }
 
     /// Records calls that were denied, or left out of a plan.
-    pub(super) fn note_unwanted(&mut self, calls: &[Arc<Value>]) {
+    pub(super) fn note_unwanted(&mut self, calls: &[CallJson]) {
         for proposal in calls {
             let call = Call::read(proposal, self.context()).0;
             if call.tool.as_deref().is_some_and(|tool| tool.effect.acts()) {
@@ -63,7 +64,7 @@ impl Session {
     }
 
     /// A person approves calls of a plan, whatever was decided about the same calls before.
-    pub(super) fn forget_unwanted(&mut self, calls: &[Arc<Value>]) {
+    pub(super) fn forget_unwanted(&mut self, calls: &[CallJson]) {
         for proposal in calls {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
             let effect = self.proposed_effect(&Call::read(proposal, self.context()).0);
@@ -77,7 +78,7 @@ impl Session {
         if !self.inbox.requires_person() || !self.has_effect(at) || self.scheduler.job(at).is_result_unknown {
             return;
         }
-        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
+        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return };
         let call = Arc::clone(self.scheduler.call(at));
         self.inbox.no_longer_require_person(&self.effect_of(&call, &frozen));
         // A person may have edited the call: then what was proposed is another effect, which may have happened.
@@ -112,7 +113,7 @@ impl Session {
 
     /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was
     /// denied. In a plan it had the references of its proposal.
-    pub(super) fn happened_before(&self, call: &Call, frozen: &Value) -> Option<Reason> {
+    pub(super) fn happened_before(&self, call: &Call, frozen: &CallJson) -> Option<Reason> {
         if !self.inbox.requires_person() {
             return None;
         }
@@ -135,7 +136,7 @@ impl Session {
     }
 
     /// The identity of a call's effect: its tool and its parameters, wherever its result goes.
-    fn effect_of(&self, call: &Call, frozen: &Value) -> String {
+    fn effect_of(&self, call: &Call, frozen: &CallJson) -> String {
         let is_other = |name: &str| {
             (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
         };
@@ -197,7 +198,7 @@ impl Session {
 
     /// Whether the user has written since the same call was denied in another delegate or at the top; none if it was
     /// not. Paths of results do not matter there: each session has its own memory.
-    pub(super) fn denied_elsewhere(&self, call: &Call, frozen: &Value) -> Option<bool> {
+    pub(super) fn denied_elsewhere(&self, call: &Call, frozen: &CallJson) -> Option<bool> {
         if !self.inbox.shares_denials() {
             return None;
         }

@@ -364,9 +364,7 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
+    use obelus_notebook::call_json::CallJson;
 
     use super::*;
 
@@ -375,7 +373,7 @@ mod tests {
         Terms { is_payment: false, now: Time(0), remind_after: Some(5), expire_after: 10, asked_after: 0 };
 
     fn asked(inbox: &mut Inbox, hashes: &[&str]) -> QuestionNumber {
-        let call = |hash: &&str| AskedCall::new(Arc::new(json!({"_tool": "t"})), (*hash).to_owned(), vec![JOB]);
+        let call = |hash: &&str| AskedCall::new(CallJson::of_tool("t"), (*hash).to_owned(), vec![JOB]);
         inbox.add(Draft::new(About::Call, hashes.iter().map(call).collect(), String::new()), TERMS)
     }
 

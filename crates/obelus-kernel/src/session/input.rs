@@ -8,6 +8,7 @@ use super::settings::Settings;
 use super::spent::Used;
 use crate::policy::{ConsentTerms, Mode};
 use crate::time::Time;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::dialect::Solution;
 pub use obelus_notebook::failure_code::FailureCode;
 use obelus_notebook::picture::Picture;
@@ -68,7 +69,7 @@ pub enum Input {
         /// The call's index in the answer.
         index: u32,
         /// The call.
-        call: Value,
+        call: CallJson,
     },
     /// A call has ended.
     Ended {

@@ -86,7 +86,7 @@ impl Session {
         let verdict = self.verdict_on(at, call, tool);
         if verdict.is_allowed() {
             if let [Reason::Consented { number, .. }] = verdict.reasons() {
-                self.consents.note_use(at, *number, Arc::clone(&call.raw));
+                self.consents.note_use(at, *number, call.raw.clone());
             }
             return true;
         }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jsonschema::Validator;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::context::{Context, ContextCheckpoint, Instances, LoadPast, View};
 use crate::fault::Fault;
@@ -24,6 +24,7 @@ use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::time::Time;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::grounding::GroundIndex;
 pub(super) use observations::{DigestPlace, mentions};
 pub(super) use results::{Author, CallFailure, ReadMessages, Written};
@@ -143,14 +144,14 @@ impl Memory {
     /// Writes a value at a path, by a call that only names the author.
     pub(super) fn write(
         &mut self,
-        call: Value,
+        call: CallJson,
         path: Arc<Path>,
         instance: Option<String>,
         method: Method,
         value: Value,
         origins: Origins,
     ) -> Result<(), Fault> {
-        let mut data = Data::result(Arc::new(call), path, Some(self.date()), value);
+        let mut data = Data::result(call, path, Some(self.date()), value);
         data.instance = instance;
         data.method = Some(method);
         data.origins = Some(origins);
@@ -160,7 +161,7 @@ impl Memory {
     /// Sets the same value at several paths, or at none.
     pub(super) fn write_at_all(
         &mut self,
-        call: &Arc<Value>,
+        call: &CallJson,
         paths: impl IntoIterator<Item = Arc<Path>>,
         value: &Value,
         origins: &Origins,
@@ -183,7 +184,7 @@ impl Memory {
     /// Writes a part of the state for a person. Its origins stay, because the old value may still be in it.
     pub(super) fn write_state(&mut self, path: Path, value: Value) {
         let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
-        let written = self.write(json!({"_tool": "user"}), Arc::new(path), None, Method::Set, value, origins);
+        let written = self.write(CallJson::of_tool("user"), Arc::new(path), None, Method::Set, value, origins);
         debug_assert!(written.is_ok());
     }
 
@@ -195,7 +196,7 @@ impl Memory {
         };
         let each: Vec<(String, Origins)> = fields.keys().map(origins_of).collect();
         let all = each.iter().fold(Origins::of(Origin::User), |all, (_, origins)| all.joined(origins));
-        let user = || json!({"_tool": "user"});
+        let user = || CallJson::of_tool("user");
         let whole = Value::Object(fields.clone());
         let mut written = self.write(user(), Arc::new(Path::root("state")), None, Method::Set, whole, all);
         for ((name, origins), value) in each.into_iter().zip(fields.values()) {
@@ -254,6 +255,8 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn memory(messages: Value) -> Memory {
@@ -285,7 +288,7 @@ mod tests {
         let mut memory = memory(json!([{"type": "state", "data": {}}]));
         let path = || Path::field("state", "note");
         let page = Origins::of(Origin::Tool { name: "page".into(), trusted: false });
-        let call = json!({"_tool": "page"});
+        let call = CallJson::of_tool("page");
         memory.write(call, Arc::new(path()), None, Method::Set, json!("read"), page.clone()).unwrap();
         memory.write_state(path(), json!("read, and edited"));
         assert_eq!(memory.context.origins(&path(), None), page.joined(&Origins::of(Origin::User)));

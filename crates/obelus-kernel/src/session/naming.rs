@@ -5,15 +5,16 @@ use serde_json::Value;
 
 use super::Session;
 use super::inbox::{Question, headline};
+use obelus_notebook::call_json::CallJson;
 
 impl Session {
     /// A call for people on one safe line: what is done, to what, and what is set.
-    pub fn call_headline(&self, call: &Value) -> String {
+    pub fn call_headline(&self, call: &CallJson) -> String {
         self.call_headline_in(call, self.settings.language.as_deref())
     }
 
     /// The same in the reader's language, as far as the tool's author provides it.
-    pub fn call_headline_in(&self, call: &Value, language: Option<&str>) -> String {
+    pub fn call_headline_in(&self, call: &CallJson, language: Option<&str>) -> String {
         CallTexts { language, has_all_titles: true, ..self.naming() }.call_headline(call)
     }
 

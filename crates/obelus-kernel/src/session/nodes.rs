@@ -10,8 +10,6 @@ mod planned;
 mod waiting;
 mod words;
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use super::Session;
@@ -24,6 +22,7 @@ use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::StepOptions;
 use obelus_notebook::steps::{CallNode, StepNode};
 
@@ -90,7 +89,7 @@ impl Session {
         if let Some(run) = &mut self.graph {
             run.note_step(self.scheduler.next_step());
         }
-        self.start_step(&[Arc::new(call)], Trigger::Graph, StepOptions::default());
+        self.start_step(&[call], Trigger::Graph, StepOptions::default());
         Ok(())
     }
 
@@ -106,7 +105,7 @@ impl Session {
                     return self.request();
                 }
                 if let Err(fault) = self.keep_output(node, output).and_then(|()| self.write_planned_call(node)) {
-                    return self.ask_again(Value::Null, &fault);
+                    return self.ask_again(&Value::Null, &fault);
                 }
                 let name = self.node().unwrap_or_default().to_owned();
                 self.turn.note_success(|| name);
@@ -144,7 +143,7 @@ impl Session {
     }
 
     /// The model's answer is invalid: it gets the error, and is asked again.
-    fn ask_again(&mut self, call: Value, fault: &Fault) {
+    fn ask_again(&mut self, call: &Value, fault: &Fault) {
         self.turn.take_output();
         self.transcript.add_error(super::error_data(call, &fault.into()));
         let name = self.node().unwrap_or_default().to_owned();
@@ -189,14 +188,14 @@ impl Session {
     fn write_for_node(&mut self, path: Option<&str>, value: Value, origins: &Origins) -> Result<(), Fault> {
         let Some(text) = path else { return Ok(()) };
         let path = OutputPath::parse(text)?;
-        let call = Arc::new(json!({"_tool": self.node(), "_outputPath": text}));
+        let call = json!({"_tool": self.node(), "_outputPath": text}).into();
         let first = path.alternatives.into_iter().next().unwrap_or_default();
         self.memory.write_at_all(&call, first, &value, origins)
     }
 }
 
 /// A call node as a call. References are kept, so that origins are not lost.
-fn call_of(node: &CallNode, context: &Context) -> Result<Value, String> {
+fn call_of(node: &CallNode, context: &Context) -> Result<CallJson, String> {
     let mut call = Map::new();
     let tool = if node.tool.starts_with('†') { words::text_at(&node.tool, context)? } else { node.tool.clone() };
     call.insert("_tool".to_owned(), tool.into());
@@ -224,7 +223,7 @@ fn call_of(node: &CallNode, context: &Context) -> Result<Value, String> {
     for (name, value) in metas {
         call.extend(value.as_ref().map(|value| (name.to_owned(), value.as_str().into())));
     }
-    Ok(Value::Object(call))
+    Ok(call.into())
 }
 
 /// Whether the plan from which a node's tool is read asks for a person.

@@ -11,6 +11,7 @@ use super::input::CallError;
 use super::report_error::ReportError;
 use crate::time::Time;
 use crate::tool::Tool;
+use obelus_notebook::call_json::CallJson;
 pub use obelus_notebook::transcript_entry::CallStatus;
 
 /// A task for the driver.
@@ -112,7 +113,7 @@ pub struct Start {
     /// The activity that runs it, if it is not the one with the tool's name.
     pub named: Option<String>,
     /// The call with references resolved, and its meta-properties.
-    pub call: Arc<Value>,
+    pub call: CallJson,
     /// Its tool.
     pub tool: Arc<Tool>,
     /// The part of the context that the call may see.
@@ -179,7 +180,7 @@ pub struct CallReport {
     #[serde(skip)]
     pub place: (u32, u32),
     /// The call: as it ran, else as proposed.
-    pub call: Arc<Value>,
+    pub call: CallJson,
     /// Its status.
     pub status: CallStatus,
     /// Its error.

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::Session;
 use super::ids::JobRef;
 use super::inbox::About;
@@ -11,7 +9,7 @@ use super::output::{CallReport, CallStatus};
 use super::proposed_step::ProposedStep;
 use crate::call::Call;
 use crate::path::Path;
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::{Graph, PlanNode, RunsFor};
 
 /// The calls of a turn, and the values between them.
@@ -33,7 +31,7 @@ pub struct PlannedCall {
     /// Whether its plan has not been started: then it has no id.
     pub is_only_planned: bool,
     /// The proposed call, with its references.
-    pub proposed: Arc<Value>,
+    pub proposed: CallJson,
     /// The paths that it may write.
     pub writes: Vec<Path>,
 }
@@ -100,7 +98,7 @@ impl Session {
         let asked = self.inbox.open().filter(|question| question.about == About::Plan);
         let waiting = asked.flat_map(|question| &question.calls).map(|asked| CallReport {
             place: (0, 0),
-            call: Arc::clone(&asked.call),
+            call: asked.call.clone(),
             status: CallStatus::Waiting,
             error: None,
         });

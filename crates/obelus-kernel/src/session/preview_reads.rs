@@ -1,7 +1,6 @@
 //! Reads what a question would change, for the person who decides.
 
 use obelus_notebook::dotted::below;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -31,7 +30,7 @@ impl Session {
         self.scheduler.find(at)?;
         let call = self.scheduler.call(at);
         let before = call.tool.as_ref()?.before.as_ref()?;
-        let proposal = Arc::new(before.preview_call(&self.scheduler.frozen(at)?.params(call))?);
+        let proposal = before.preview_call(&self.scheduler.frozen(at)?.params(call))?.into();
         let (read, faults) = Call::read(&proposal, self.context());
         let tool = read.tool.clone().filter(|tool| faults.is_empty() && tool.effect == Effect::Read)?;
         self.settings.activity_of(&tool, read.activity.as_deref()).filter(|_| read.delegate.is_none())?;
@@ -67,7 +66,7 @@ impl Session {
             return;
         }
         read.attempt += 1;
-        let mut start = self.start_of(Routed::own(read.id()), &read.tool, named, Arc::clone(&read.call));
+        let mut start = self.start_of(Routed::own(read.id()), &read.tool, named, read.call.clone());
         start.attempt = read.attempt;
         self.tasks.push(Task::Call(Box::new(start)));
         self.inbox.preview_reads.begin(read);
@@ -98,7 +97,7 @@ impl Session {
         let reads = self.reads_of(id).into_iter().take(MOST_PREVIEW_READS);
         let start = |read: PreviewRead| {
             let named = read.tool.fixed_name("_activity");
-            (read.index, self.start_of(Routed::own(read.id()), &read.tool, named, Arc::clone(&read.call)))
+            (read.index, self.start_of(Routed::own(read.id()), &read.tool, named, read.call.clone()))
         };
         reads.map(start).collect()
     }

@@ -19,6 +19,7 @@ use crate::context::View;
 use crate::message::{Message, PlanMode, Role};
 use crate::time::Time;
 use crate::tool::Tool;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::compose::{AnswerSchema, Offer, Offered, compose_result};
 use obelus_notebook::dialect::Dialect;
 use obelus_notebook::observation::Observation;
@@ -34,7 +35,7 @@ pub enum Purpose {
     #[serde(rename = "think")]
     ModelCall {
         /// The call, with resolved references.
-        call: Value,
+        call: CallJson,
         /// Its tool.
         tool: Value,
         /// The part of the context it may see.
@@ -267,7 +268,7 @@ impl Session {
         let tool = call.tool.as_ref()?;
         let frozen = job.frozen.as_ref()?;
         let purpose =
-            Purpose::ModelCall { call: (*frozen.call).clone(), tool: tool.schema.clone(), scope: job.scope.clone() };
+            Purpose::ModelCall { call: frozen.call.clone(), tool: tool.schema.clone(), scope: job.scope.clone() };
         Some(self.bare_prompt(purpose, compose_result(tool, &alternatives(call)).into()))
     }
 
@@ -387,9 +388,9 @@ impl Session {
         let calls = plan.filter(|_| !is_asked).map(|plan| plan.calls.iter()).into_iter().flatten();
         let error = self.transcript.plan_denied();
         let status = if error.is_some() { CallStatus::Denied } else { CallStatus::Planned };
-        let report = |(place, call): (u32, &Arc<Value>)| CallReport {
+        let report = |(place, call): (u32, &CallJson)| CallReport {
             place: (0, place),
-            call: Arc::clone(call),
+            call: call.clone(),
             status,
             error: error.cloned().map(Box::new),
         };

@@ -12,7 +12,6 @@ use super::transcript_writes::result_for_model;
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
-use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::shorten::{is_empty, shorten};
 use obelus_notebook::steps::StepNode;
 
@@ -166,7 +165,7 @@ impl Session {
         };
         let is_denial = |entry: &TranscriptEntry| match &entry.what {
             TranscriptEvent::Call(call) => {
-                call.status == CallStatus::Denied && call.call["_tool"] == *tool && has_params(&call.call)
+                call.status == CallStatus::Denied && call.call.tool() == tool.as_str() && has_params(&call.call)
             }
             _ => false,
         };

@@ -1,9 +1,7 @@
 //! The calls of a step as they were proposed.
 
-use std::sync::Arc;
-
+use obelus_notebook::call_json::CallJson;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::call::StepOptions;
 
@@ -13,14 +11,14 @@ pub(super) struct ProposedStep {
     pub(super) number: u32,
     #[serde(rename = "manner")]
     pub(super) options: StepOptions,
-    pub(super) calls: Vec<Arc<Value>>,
+    pub(super) calls: Vec<CallJson>,
     /// The call of each job.
     pub(super) jobs: Vec<usize>,
 }
 
 impl ProposedStep {
     /// The call of a job.
-    pub(super) fn of_job(&self, job: u32) -> Option<&Arc<Value>> {
+    pub(super) fn of_job(&self, job: u32) -> Option<&CallJson> {
         self.calls.get(*self.jobs.get(usize::try_from(job).ok()?)?)
     }
 }

@@ -58,7 +58,7 @@ impl Session {
             self.transcript.ended_as_proposed().cloned().chain(under_way).chain(self.planned_calls()).collect();
         let open = self.questions().into_iter().filter(Question::is_open);
         let plainly = |question: Question| {
-            let tools: Vec<&Value> = question.calls.iter().filter_map(|asked| asked.call.get("_tool")).collect();
+            let tools: Vec<&str> = question.calls.iter().filter_map(|asked| asked.call.tool()).collect();
             json!({"id": question.id, "about": question.about, "tools": tools})
         };
         prompt.questions = open.map(plainly).collect();
@@ -179,7 +179,7 @@ impl ActiveStep {
             let call = &self.calls[job.call];
             let is_trusted = job.has_trusted_error(call);
             CallReport {
-                call: call.proposal_for(job.instance.as_deref()),
+                call: call.raw.for_instance(job.instance.as_deref()),
                 error: report
                     .error
                     .map(|error| Box::new(if is_trusted { error.without_reason() } else { error.redacted() })),

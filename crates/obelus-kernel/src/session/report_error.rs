@@ -75,7 +75,7 @@ impl From<&CallError> for ReportError {
 }
 
 /// The payload of an error message.
-pub(super) fn error_data(call: Value, error: &ReportError) -> Value {
+pub(super) fn error_data(call: &Value, error: &ReportError) -> Value {
     json!({"call": call, "error": error})
 }
 

@@ -19,7 +19,6 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Reason;
 use crate::tool::Tool;
-use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::dialect::Solution;
 
 impl Session {
@@ -166,7 +165,7 @@ impl Session {
     /// Writes what the call's tool declares beside its result. Errors are shown to the model.
     fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value, written: &Written) {
         let job = self.scheduler.job(at);
-        let Some(frozen) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { return };
+        let Some(frozen) = job.frozen.as_ref().map(|frozen| frozen.call.clone()) else { return };
         let author = Author { is_tool_output: false, ..author(job, call) };
         let (is_global, job_origins) = (author.instance.is_none(), job.origins.clone());
         let (beside, failed) = self.memory.write_side_writes(&author, &frozen, result);
@@ -187,7 +186,7 @@ impl Session {
         // The text may quote the result.
         let origins = job_origins.joined(&self.settings.origin_of_error(call));
         for message in failed {
-            let error = error_data((*frozen).clone(), &ReportError::new("leaves", message));
+            let error = error_data(&frozen, &ReportError::new("leaves", message));
             self.transcribe_fault(&error, &origins);
             self.scheduler.add_error(at.step, error, origins.clone());
         }
@@ -310,7 +309,7 @@ pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<ChosenOut
     if answer.tool() != Some(call.tool_name()) {
         return Err(format!("a call of `{}` was asked for, and another came", call.tool_name()));
     }
-    let output = answer.get("_output").ok_or("the call came without `_output`")?;
+    let output = answer.field("_output").ok_or("the call came without `_output`")?;
     let output = without_absent(output, call.tool.as_deref());
     let chosen = match answer.output_path() {
         None => None,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use obelus_notebook::call_fields::CallFields as _;
 use serde_json::{Map, Value};
 
 use super::ids::JobRef;

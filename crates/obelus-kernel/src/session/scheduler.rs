@@ -149,7 +149,7 @@ impl Scheduler {
     /// The identity of a job's call, without remarks.
     pub(super) fn identity(&self, at: JobRef) -> String {
         let call = self.call(at);
-        identity(&call.proposal_for(self.job(at).instance.as_deref()), |name| call.aside(name).is_some())
+        identity(&call.raw.for_instance(self.job(at).instance.as_deref()), |name| call.aside(name).is_some())
     }
 
     pub(super) fn set_status(&mut self, at: JobRef, status: Status) {

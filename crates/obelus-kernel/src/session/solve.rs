@@ -1,7 +1,6 @@
 //! Processes the model's answers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -20,7 +19,7 @@ use crate::origin::{Origin, Origins};
 use crate::policy::{Mode, Place, Proposal};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::dialect::Solution;
 use obelus_notebook::plan::{self, Check, StepOptions};
 
@@ -91,9 +90,8 @@ impl Session {
         if calls.is_empty() {
             return;
         }
-        let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
         // A new plan replaces the one that the mode held back; unreadable calls do not count.
-        let is_readable = |call: &Arc<Value>| Call::read(call, self.memory.context()).1.is_empty();
+        let is_readable = |call: &CallJson| Call::read(call, self.memory.context()).1.is_empty();
         self.projection.drop_plan_if(|| calls.iter().any(is_readable));
         let mode = self.plan_mode();
         // An entry that is not a call is an error of the step, and not part of the plan.
@@ -110,12 +108,12 @@ impl Session {
     }
 
     /// Checks a lazy plan and asks a person about it as a whole; a faulty one goes back to the model.
-    fn offer_plan(&mut self, calls: Vec<Arc<Value>>, options: StepOptions) {
+    fn offer_plan(&mut self, calls: Vec<CallJson>, options: StepOptions) {
         let check = plan::check_with_options(&calls, PlanMode::Lazy, options, self.context());
         if !check.is_valid() {
             self.turn.note_fault();
             for fault in &check.errors {
-                let call = fault.call.map_or(Value::Null, |index| (*calls[index]).clone());
+                let call = fault.call.map_or(&Value::Null, |index| &*calls[index]);
                 self.transcript.add_error(error_data(call, &fault.into()));
             }
             return self.note_faults(&calls, &check.errors);
@@ -157,7 +155,7 @@ impl Session {
     }
 
     /// Starts the calls of a solution or an approved plan.
-    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, options: StepOptions) {
+    pub(super) fn start_step(&mut self, calls: &[CallJson], trigger: Trigger, options: StepOptions) {
         self.transcript.note_start();
         let context = self.context();
         let literal = match trigger {
@@ -184,7 +182,7 @@ impl Session {
 
     /// Counts the faulty calls of a plan that does not begin, each by itself, because the others may change between
     /// answers (LOOP-3).
-    fn note_faults(&mut self, calls: &[Arc<Value>], faults: &[Fault]) {
+    fn note_faults(&mut self, calls: &[CallJson], faults: &[Fault]) {
         let mut by_call: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for fault in faults {
             let name = match fault.call {
@@ -198,19 +196,19 @@ impl Session {
     }
 
     /// The identity of a call, without remarks (CALL-1).
-    fn identity_of(&self, call: &Value) -> String {
+    fn identity_of(&self, call: &CallJson) -> String {
         let tool = call.tool().and_then(|name| self.context().tool(name));
         identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
     }
 
     /// The same for all calls of an answer.
-    fn identity_of_all(&self, calls: &[Arc<Value>]) -> String {
+    fn identity_of_all(&self, calls: &[CallJson]) -> String {
         calls.iter().map(|call| self.identity_of(call)).collect::<Vec<_>>().join("\n")
     }
 
     /// Refuses a whole step with a cycle.
-    fn refuse_step(&mut self, number: u32, calls: &[Arc<Value>], cycle: &Fault) {
-        let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
+    fn refuse_step(&mut self, number: u32, calls: &[CallJson], cycle: &Fault) {
+        let call = cycle.call.map_or(&Value::Null, |index| &*calls[index]);
         self.transcript.add_error(error_data(call, &cycle.into()));
         let name = self.identity_of_all(calls);
         self.turn.note_failure(&name, &cycle.text);

@@ -106,7 +106,8 @@ impl Session {
         if self.projection.knows_event(&id) {
             return Ok(());
         }
-        let (call, event) = (json!({"_tool": "event", "id": id}), json!({"at": *self.memory.date(), "event": event}));
+        let (call, event) =
+            (json!({"_tool": "event", "id": id}).into(), json!({"at": *self.memory.date(), "event": event}));
         let origins = Origins::of(Origin::Tool { name: "event".into(), trusted: false });
         let (path, transcribed) = (Arc::new(Path::root(EVENTS)), event.clone());
         let written = self.memory.write(call, path, None, Method::Push, event, origins.clone());

@@ -3,7 +3,6 @@
 //! always match the questions and calls.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -18,7 +17,7 @@ use crate::fault::Rule;
 use crate::names::alike;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::call_texts::CallTexts;
 use obelus_notebook::dialect::blocks::Step;
 use obelus_notebook::wording::plain_text;
@@ -175,12 +174,12 @@ impl StateProjection {
     }
 
     /// The mode holds a plan back as a whole.
-    pub(super) fn hold_back_plan(&mut self, calls: &[Arc<Value>], context: &Context) {
+    pub(super) fn hold_back_plan(&mut self, calls: &[CallJson], context: &Context) {
         self.plan = calls.iter().map(|call| step_form(call, false, context)).collect();
     }
 
     /// Adopts an imported plan.
-    pub(super) fn adopt_plan<'a>(&mut self, calls: impl Iterator<Item = &'a Value>) {
+    pub(super) fn adopt_plan<'a>(&mut self, calls: impl Iterator<Item = &'a CallJson>) {
         self.plan = calls.map(|call| Step::from_call(call, |_| false).to_json()).collect();
     }
 
@@ -217,7 +216,7 @@ impl StateProjection {
 }
 
 /// The key of a change: the entity, its id if it has one, and the risky fields.
-fn key_of(call: &Value, context: &Context) -> String {
+fn key_of(call: &CallJson, context: &Context) -> String {
     let name = call.tool_name();
     let tool = context.tool(name);
     let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
@@ -231,7 +230,7 @@ fn key_of(call: &Value, context: &Context) -> String {
 }
 
 /// A call as a step of the plan: what the model wrote, with resolved references.
-fn step_form(call: &Value, waits: bool, context: &Context) -> Value {
+fn step_form(call: &CallJson, waits: bool, context: &Context) -> Value {
     let tool = call.tool().and_then(|name| context.tool(name));
     let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| tool.param(name).is_some()));
     if waits {
@@ -268,8 +267,6 @@ fn risky_fields(call: &Value, tool: &Tool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::super::inbox::{AskedCall, Draft, QuestionEnd, Terms};
     use super::super::settings::ManagedFields;
     use super::*;
@@ -290,13 +287,13 @@ mod tests {
         Settings { managed, question_seconds: 60, ..Settings::default() }
     }
 
-    fn change() -> Value {
-        json!({"_tool": "t", "id": 4, "fields": {"SUM": 5, "TITLE": "x"}})
+    fn change() -> CallJson {
+        json!({"_tool": "t", "id": 4, "fields": {"SUM": 5, "TITLE": "x"}}).into()
     }
 
     /// Asks about calls, each bound to its hash, and names them.
     fn ask(projection: &mut StateProjection, inbox: &mut Inbox, hashes: &[&str]) -> QuestionNumber {
-        let call = |hash: &&str| AskedCall::new(Arc::new(change()), (*hash).to_owned(), Vec::new());
+        let call = |hash: &&str| AskedCall::new(change(), (*hash).to_owned(), Vec::new());
         let draft = Draft::new(About::Call, hashes.iter().map(call).collect(), String::new());
         let number = inbox.add(draft, TERMS);
         let imported = projection.name_confirmations(number, inbox, &context(), &settings());
@@ -311,7 +308,7 @@ mod tests {
     fn report(status: CallStatus, rule: &str) -> CallReport {
         CallReport {
             place: (0, 0),
-            call: Arc::new(change()),
+            call: change(),
             status,
             error: serde_json::from_value(json!({"rule": rule})).unwrap(),
         }

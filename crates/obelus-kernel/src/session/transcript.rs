@@ -329,15 +329,14 @@ impl Transcript {
 
 /// Stored reports include their places, which other programs do not see.
 mod reports {
-    use std::sync::Arc;
 
+    use obelus_notebook::call_json::CallJson;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Value;
 
     use super::{CallReport, CallStatus, ReportError};
     use crate::session::report_error::Lack;
 
-    type StoredReport = ((u32, u32), Arc<Value>, CallStatus, Option<StoredError>);
+    type StoredReport = ((u32, u32), CallJson, CallStatus, Option<StoredError>);
 
     /// An error with what its call lacks, which other programs do not see either.
     #[derive(Serialize, Deserialize)]
@@ -351,7 +350,7 @@ mod reports {
     pub(super) fn serialize<S: Serializer>(reports: &[CallReport], to: S) -> Result<S::Ok, S::Error> {
         let stored = |error: &ReportError| StoredError { lacks: error.lacks.clone(), error: Box::new(error.clone()) };
         let report = |report: &CallReport| {
-            (report.place, Arc::clone(&report.call), report.status, report.error.as_deref().map(stored))
+            (report.place, report.call.clone(), report.status, report.error.as_deref().map(stored))
         };
         to.collect_seq(reports.iter().map(report))
     }
@@ -366,16 +365,14 @@ mod reports {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
+    use obelus_notebook::call_json::CallJson;
 
     use super::*;
 
     #[test]
     fn a_new_turn_clears_the_calls_and_keeps_the_history() {
         let mut transcript = Transcript::default();
-        let call = Arc::new(json!({"_tool": "t"}));
+        let call = CallJson::of_tool("t");
         transcript.record.ended.push(CallReport { place: (0, 0), call, status: CallStatus::Done, error: None });
         transcript.add(TranscriptEvent::Assistant { text: "hi".to_owned() }, &Origins::default());
         transcript.note_listed("done");
@@ -387,7 +384,7 @@ mod tests {
     #[test]
     fn a_restored_transcript_finds_its_calls() {
         let mut transcript = Transcript::default();
-        let call = Arc::new(json!({"_tool": "t"}));
+        let call = CallJson::of_tool("t");
         let lacks = Some(crate::session::report_error::Lack::Value("†state.x".to_owned()));
         let error = Some(Box::new(ReportError { lacks, ..ReportError::new("broken", "words") }));
         let expected = error.clone();

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::ids::JobRef;
@@ -21,7 +21,7 @@ use crate::message::{Message, Role};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::tool::{Effect, Tool};
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::dialect::Solution;
 use obelus_notebook::shorten::{MOST_OF_CHANGE, MOST_OF_READ, clip, only_fields, shorten};
 
@@ -143,8 +143,8 @@ impl Session {
         }
         let is_planner = self.settings.plans_before_reading();
         let shown = match &job.frozen {
-            Some(frozen) if !is_planner => Arc::clone(&frozen.call),
-            _ => call.proposal_for(job.instance.as_deref()),
+            Some(frozen) if !is_planner => frozen.call.clone(),
+            _ => call.raw.for_instance(job.instance.as_deref()),
         };
         let paths = if is_done { self.paths_of_result(job, call) } else { Some(Vec::new()) };
         let is_in_answer = job.is_model_call && has_output(call);
@@ -189,10 +189,10 @@ impl Session {
             .filter(|(at, _)| !self.transcript.has_shown_waiting((at.step, at.job)))
             .map(|(at, job)| {
                 let call = self.scheduler.call(at);
-                let proposed = call.proposal_for(job.instance.as_deref());
+                let proposed = call.raw.for_instance(job.instance.as_deref());
                 let entry = CallEntry {
                     place: (at.step, at.job),
-                    call: Arc::new(params_alone(&proposed, call)),
+                    call: params_alone(&proposed, call).into(),
                     status: Status::Waiting.into(),
                     error: None,
                     at: Vec::new(),
@@ -284,13 +284,10 @@ pub(super) fn result_for_model(tool: Option<&Tool>, value: &Value) -> Value {
 }
 
 /// A proposal without the fields that only a strict schema requires.
-fn without_null_fields(call: &Value) -> Value {
-    match call {
-        Value::Object(fields) => fields
-            .iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-        other => other.clone(),
-    }
+fn without_null_fields(call: &CallJson) -> CallJson {
+    let Some(fields) = call.as_object().filter(|fields| fields.values().any(Value::is_null)) else {
+        return call.clone();
+    };
+    let own = fields.iter().filter(|(_, value)| !value.is_null());
+    own.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<String, Value>>().into()
 }

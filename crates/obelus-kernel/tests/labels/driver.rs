@@ -220,7 +220,7 @@ impl Driver {
                 let word = self.text(after_reading && !in_a_plan);
                 self.proposals.insert(word.clone(), Proposal { after_reading, in_a_plan });
                 let brings = (!in_a_plan).then(|| json!(text));
-                proposed.push(planned.call(&word, brings));
+                proposed.push(planned.call(&word, brings).into());
             }
             Solution {
                 say: says.then(|| text.clone()),

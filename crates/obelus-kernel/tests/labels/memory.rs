@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::memory::{Origin, Origins, Segment};
 use obelus_kernel::policy::why;
 use obelus_kernel::{Context, Data, Expr, Message, Path};
@@ -81,7 +82,7 @@ impl Shape {
 impl Write {
     fn message(&self, number: usize) -> Message {
         let path = Path { kind: "state".into(), segments: self.path.clone().into() };
-        let call = Arc::new(json!({"_tool": "t"}));
+        let call = CallJson::of_tool("t");
         let mut data = Data::result(call, Arc::new(path), None, self.shape.value(number));
         data.instance = self.instance.map(str::to_owned);
         data.method = Some(self.method);

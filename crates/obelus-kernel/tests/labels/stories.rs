@@ -85,13 +85,13 @@ fn call(tool: &str, path: &str, params: &Value) -> Value {
 #[test]
 fn a_call_keeps_the_origin_of_a_value_that_is_overwritten_later() {
     let mut harness = Harness::eager();
-    let calls = vec![
+    let calls = [
         call("web", "†state.a", &json!({"q": "x"})),
         call("book", "†state.b", &json!({"q": "†state.a"})),
         call("book", "†state.a", &json!({"q": "y"})),
         call("book", "†state.b", &json!({"q": "z"})),
     ];
-    let solution = Solution { calls, sequential: true, ..Solution::default() };
+    let solution = Solution { calls: calls.map(Into::into).into(), sequential: true, ..Solution::default() };
     let id = harness.requests.remove(0);
     harness.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } });
     harness.returns("web", json!("ORDERS"));

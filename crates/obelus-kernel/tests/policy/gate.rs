@@ -1,7 +1,5 @@
 //! Verdicts of the gate.
 
-use std::sync::Arc;
-
 use obelus_kernel::policy::{Explanation, Gate, Policy, Proposal, Reason, Ruling};
 use obelus_kernel::session::Mode;
 use obelus_kernel::{Call, Context};
@@ -37,7 +35,7 @@ impl Case {
     fn explain(&self) -> Explanation {
         let context = Context::from_value(json!([{"type": "tool", "tool": {"t": self.tool}}])).unwrap();
         let policy: Policy = serde_json::from_value(self.policy.clone()).unwrap();
-        let (call, faults) = Call::read(&Arc::new(self.call.clone()), &context);
+        let (call, faults) = Call::read(&self.call.clone().into(), &context);
         assert!(faults.is_empty(), "{faults:?}");
         let params = || Value::Object(call.params.iter().map(|(n, v)| (n.to_string(), v.outline())).collect());
         let tool = call.tool.as_ref().unwrap();

@@ -1,7 +1,5 @@
 //! Simulation of a plan under a policy.
 
-use std::sync::Arc;
-
 use obelus_kernel::Context;
 use obelus_kernel::policy::{Gate, Policy, simulate};
 use obelus_kernel::session::Mode;
@@ -25,7 +23,7 @@ fn each_branch_lists_skipped_calls_and_calls_that_need_approval() {
         json!({"_tool": "walk", "f": "†state.sunny", "_outputPath": "†state.a"}),
         json!({"_tool": "museum", "f": "†state.rainy"}),
     ];
-    let check = plan::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
+    let check = plan::check(&calls.map(Into::into), PlanMode::Lazy, &context);
     let dry = simulate(&check, &context, Gate::new(&Policy::default(), Mode::Full), |_| false);
     assert_eq!(dry.calls[0]["params"], json!({"city": "Сочи"}));
     assert_eq!(dry.calls[1]["params"], json!({"f": "†state.sunny"}));
@@ -51,7 +49,7 @@ fn a_branching_call_that_reads_instances_is_not_skipped_by_its_own_branches() {
         json!({"_tool": "good", "a": "†state.invoice", "name": "†state.name", "_outputPath": "†state.g"}),
         json!({"_tool": "bad", "a": "†state.trouble", "_outputPath": "†state.b"}),
     ];
-    let check = plan::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
+    let check = plan::check(&calls.map(Into::into), PlanMode::Lazy, &context);
     let dry = simulate(&check, &context, Gate::new(&Policy::default(), Mode::Full), |_| false);
     let skipped: Vec<_> = dry.branches.iter().map(|branch| branch["skipped"].clone()).collect();
     assert_eq!(skipped, [json!([2]), json!([1])]);

@@ -65,7 +65,7 @@ fn an_approved_call_of_a_delegate_runs_when_the_pause_ends() {
 fn nothing_starts_early_below_during_a_pause() {
     let mut harness = at_depth(1);
     let id = harness.requests[0].clone();
-    let read = call("read", "x", json!({"q": 1}));
+    let read = call("read", "x", json!({"q": 1})).into();
     assert!(harness.session.may_start_early(&id, 0, &read));
     harness.tell(Input::Pause { by: "ann".into() }).unwrap();
     assert!(!harness.session.may_start_early(&id, 0, &read));

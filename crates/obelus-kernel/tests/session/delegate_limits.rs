@@ -103,7 +103,7 @@ fn calls_that_start_early_in_delegates_count_among_those_at_once() {
     harness.solve(children(2), json!("over"));
     for id in harness.requests.clone() {
         for (index, read) in (0..).zip(reads(2).as_array().unwrap()) {
-            harness.tell(Input::Partial { id: id.clone(), index, call: read.clone() }).unwrap();
+            harness.tell(Input::Partial { id: id.clone(), index, call: read.clone().into() }).unwrap();
         }
     }
     assert_eq!((harness.requests.len(), harness.open.len()), (2, 2));

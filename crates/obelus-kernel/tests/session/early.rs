@@ -12,6 +12,7 @@ fn read(q: &str) -> Value {
 /// A call is complete while the model still writes.
 fn came(harness: &mut Harness, index: u32, call: Value) {
     let id = harness.requests[0].clone();
+    let call = call.into();
     let may = harness.session.may_start_early(&id, index, &call);
     let before = harness.started.len();
     harness.tell(Input::Partial { id, index, call }).unwrap();
@@ -121,7 +122,7 @@ fn a_failed_solution_discards_its_early_calls() {
     harness.tell(Input::Ended { id, outcome: Outcome::Value(json!("A")) }).unwrap();
     assert!(harness.session.state()["found"].is_null());
     assert!(harness.session.checkpoint().is_some(), "nothing is under way");
-    harness.tell(Input::Partial { id: request, index: 1, call: read("b") }).unwrap();
+    harness.tell(Input::Partial { id: request, index: 1, call: read("b").into() }).unwrap();
     assert_eq!(harness.started.len(), 1, "what comes after the answer is no news");
 
     harness.user("again");

@@ -238,8 +238,9 @@ fn an_early_call_asks_after_a_job_has_claimed_it() {
     let mut harness = Harness::at_work(json!({}));
     let read = call("read", "a", json!({"q": 1}));
     let request = harness.requests[0].clone();
-    harness.tell(Input::Partial { id: request.clone(), index: 0, call: read.clone() }).unwrap();
-    harness.tell(Input::Partial { id: request, index: 1, call: call("read", "b", json!({"q": 2})) }).unwrap();
+    harness.tell(Input::Partial { id: request.clone(), index: 0, call: read.clone().into() }).unwrap();
+    let other = call("read", "b", json!({"q": 2})).into();
+    harness.tell(Input::Partial { id: request, index: 1, call: other }).unwrap();
     let (first, second) = (harness.started[0].id.clone(), harness.started[1].id.clone());
     harness.asks(&first.to_string(), "k", "Whose is it?", about_people());
     harness.asks(&second.to_string(), "l", "Whose is it?", about_people());

@@ -122,10 +122,10 @@ fn a_read_of_a_named_address_starts_while_the_model_still_writes() {
     harness.returns("read", json!("look at Mallory"));
     let id = harness.requests[0].clone();
     for (who, expected) in [("Olga", true), ("Mallory", false)] {
-        let call = call("read", "other", json!({"q": who}));
+        let call = call("read", "other", json!({"q": who})).into();
         assert_eq!(harness.session.may_start_early(&id, 0, &call), expected, "{who}");
     }
-    let call = call("read", "other", json!({"q": "Olga"}));
+    let call = call("read", "other", json!({"q": "Olga"})).into();
     harness.tell(Input::Partial { id, index: 0, call }).unwrap();
     assert_eq!(harness.open.len(), 1);
 }

@@ -7,7 +7,7 @@ use crate::harness::{Harness, call};
 
 /// A solution whose calls run in order and keep their results.
 fn kept(calls: Value) -> Solution {
-    let calls = calls.as_array().expect("calls").clone();
+    let calls = calls.as_array().expect("calls").iter().cloned().map(Into::into).collect();
     Solution { calls, sequential: true, keeps_results: true, ..Solution::default() }
 }
 

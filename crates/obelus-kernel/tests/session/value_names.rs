@@ -25,7 +25,8 @@ fn names(trust: &str) -> Vec<Named> {
     while let Some(task) = session.poll() {
         let input = match task {
             Task::AskModel { id } => {
-                let solution = Solution { calls: answers.next().into_iter().collect(), ..Solution::default() };
+                let solution =
+                    Solution { calls: answers.next().into_iter().map(Into::into).collect(), ..Solution::default() };
                 Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } }
             }
             Task::Call(start) => {

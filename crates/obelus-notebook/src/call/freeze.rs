@@ -1,11 +1,11 @@
 //! A call with resolved references, as an activity and a person see it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::call::{Call, Scope, faults_of};
+use crate::call_json::CallJson;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::fold::Method;
@@ -15,11 +15,11 @@ use crate::template::Template;
 use crate::tool::Tool;
 
 /// The call as an activity and a person see it.
-pub fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
-    let Value::Object(mut fields) = params else { return params };
+pub fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> CallJson {
+    let Value::Object(mut fields) = params else { return params.into() };
     fields.shift_insert(0, "_tool".to_owned(), call.tool_name().into());
     add_metas(&mut fields, call, instance);
-    Value::Object(fields)
+    fields.into()
 }
 
 /// The tool and the parameters with their values; none if a value is missing.
@@ -97,10 +97,10 @@ fn refilled<'a, 'r>(
 }
 
 /// The call with these fields: the proposal, if they are its own.
-pub fn with_fields(call: &Call, fields: Cow<'_, Map<String, Value>>) -> Arc<Value> {
+pub fn with_fields(call: &Call, fields: Cow<'_, Map<String, Value>>) -> CallJson {
     match fields {
-        Cow::Borrowed(_) => Arc::clone(&call.raw),
-        Cow::Owned(fields) => Arc::new(Value::Object(fields)),
+        Cow::Borrowed(_) => call.raw.clone(),
+        Cow::Owned(fields) => fields.into(),
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn read(proposal: Value, context: &Context) -> Call {
-        Call::read(&Arc::new(proposal), context).0
+        Call::read(&proposal.into(), context).0
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
             let mut long = frozen_fields(&call, None, &read_path).unwrap();
             add_metas(long.to_mut(), &call, None);
             assert_eq!(short.to_string(), with_fields(&call, long).to_string());
-            assert_eq!(Arc::ptr_eq(&short, &call.raw), !call.has_refs(), "a call without references is not copied");
+            assert_eq!(short.is_shared_with(&call.raw), !call.has_refs(), "a call without references is not copied");
         }
     }
 

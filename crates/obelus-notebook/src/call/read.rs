@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{ASIDES, Call, Params, Scope, each_reference, is_text_at};
+use crate::call_json::CallJson;
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::{Fault, Rule};
@@ -19,12 +20,10 @@ use crate::tool::{METAS, Meta, Tool, fill_prescribed};
 use crate::wording::{closest, short, type_name};
 
 /// Parses a proposal as far as possible.
-pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault>) {
+pub(super) fn read(proposal: &CallJson, context: &Context) -> (Call, Vec<Fault>) {
     let none = Map::new();
     let fields = proposal.as_object().unwrap_or(&none);
-    // With few fields comparing is cheaper than hashing.
-    let given = fields.iter().find(|(name, _)| *name == "_tool").and_then(|(_, given)| given.as_str());
-    let name = given.unwrap_or_default();
+    let name = proposal.tool_name();
     let tool = context.tool(name);
     let (respelled, clash) = match tool.map(|tool| context.respelled(fields, tool)) {
         Some(Ok(respelled)) => (respelled, None),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::entries;
 use crate::call::StepOptions;
+use crate::call_json::CallJson;
 use crate::message::depth;
 use crate::path::MAX_DEPTH;
 use crate::wording::type_name;
@@ -19,7 +20,7 @@ pub struct Solution {
     /// Words for the user, shown at once.
     pub say: Option<String>,
     /// Calls.
-    pub calls: Vec<Value>,
+    pub calls: Vec<CallJson>,
     /// The result; null while there is none.
     pub output: Value,
     /// The chosen path of the result, for one model call with alternatives.
@@ -75,6 +76,7 @@ impl Solution {
             Some(Value::String(path)) => Some(path),
             Some(other) => return Err(format!("`_outputPath` is a string, not {}", type_name(&other))),
         };
+        let calls = calls.into_iter().map(Into::into).collect();
         Ok(Self { say, calls, output, output_path, ..Self::default() })
     }
 

@@ -6,7 +6,7 @@
 mod blocks;
 mod json;
 
-use serde_json::Value;
+use crate::call_json::CallJson;
 
 use blocks::BlocksReader;
 use json::JsonReader;
@@ -23,7 +23,7 @@ pub enum Piece {
         /// Its index among the calls of the answer.
         index: usize,
         /// The call.
-        call: Value,
+        call: CallJson,
     },
 }
 

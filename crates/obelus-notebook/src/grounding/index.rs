@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::{FoundIn, each_leaf};
-use crate::call_fields::CallFields as _;
 use crate::context::Context;
 use crate::mention::addresses::{Address, addresses, compact};
 use crate::mention::decimal::Decimal;

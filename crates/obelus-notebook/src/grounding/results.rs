@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::{Evidence, FoundIn, Grounding, GroundingRule, below, each_leaf};
-use crate::call_fields::CallFields as _;
 use crate::context::{Context, named};
 use crate::mention::names::word_match;
 use crate::mention::text::{folded, words};

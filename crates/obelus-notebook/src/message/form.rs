@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{Data, Message, Parsed, Plan, PlanMode, ResultOf, Role, Text};
+use crate::call_json::CallJson;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
@@ -111,7 +112,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
     let mut content = payload(type_, fields)?;
     let output = match call {
         Some(call) => {
-            let mut output = output(&kind, call, own_path, date, &content)?;
+            let mut output = output(&kind, call.into(), own_path, date, &content)?;
             // The same form as for a result of this session, so that both are equal.
             output.bare = kind != "error" && output.path.spells(&content);
             if output.bare {
@@ -150,8 +151,14 @@ fn payload(type_: &str, fields: &mut Map<String, Value>) -> Result<Value, Fault>
     Ok(Value::Object(rest))
 }
 
-fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, data: &Value) -> Result<ResultOf, Fault> {
-    let text = own.or_else(|| call.get("_outputPath").and_then(Value::as_str).map(str::to_owned));
+fn output(
+    kind: &str,
+    call: CallJson,
+    own: Option<String>,
+    date: Option<String>,
+    data: &Value,
+) -> Result<ResultOf, Fault> {
+    let text = own.or_else(|| call.output_path().map(str::to_owned));
     let root = Path::root(kind);
     let path = match text {
         None => Arc::new(root),
@@ -167,7 +174,7 @@ fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, da
             path.clone()
         }
     };
-    Ok(ResultOf { call: Arc::new(call), path, date: date.map(Arc::from), bare: false })
+    Ok(ResultOf { call, path, date: date.map(Arc::from), bare: false })
 }
 
 fn tool(fields: &mut Map<String, Value>) -> Result<Map<String, Value>, Fault> {
@@ -197,7 +204,7 @@ fn plan(fields: &mut Map<String, Value>) -> Result<Plan, Fault> {
     if let Some((index, call)) = calls.iter().enumerate().find(|(_, call)| !call.is_object()) {
         return Err(wrong(format!("a call is an object, not {}", type_name(call))).in_call(index));
     }
-    Ok(Plan { calls: calls.into_iter().map(Arc::new).collect(), mode })
+    Ok(Plan { calls: calls.into_iter().map(Into::into).collect(), mode })
 }
 
 /// The fault for an unknown method.
@@ -327,7 +334,7 @@ mod tests {
     #[test]
     fn a_result_message_is_equal_whether_created_or_parsed() {
         let Expr::Ref(path) = Expr::parse("†state.deal.rows[0]").unwrap() else { unreachable!() };
-        let call = Arc::new(json!({"_tool": "t"}));
+        let call = CallJson::from(json!({"_tool": "t"}));
         let mut data = Data::result(call, path, None, json!({"sum": 5}));
         data.method = Some(Method::Set);
         assert_eq!(*data.data(), json!({"deal": {"rows": {"0": {"sum": 5}}}}));

@@ -10,6 +10,7 @@ use super::template::{RunsFor, instances_of, runs_for};
 use super::types::{self, Shape};
 use super::write_conflicts::write_conflicts;
 use crate::call::Call;
+use crate::call_json::CallJson;
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
@@ -69,12 +70,12 @@ impl Check {
 }
 
 /// Checks the calls of a plan in the context in which they would run.
-pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Check {
+pub fn check(proposals: &[CallJson], mode: PlanMode, context: &Context) -> Check {
     check_with_options(proposals, mode, StepOptions::default(), context)
 }
 
 /// Checks calls that run in this manner.
-pub fn check_with_options(proposals: &[Arc<Value>], mode: PlanMode, manner: StepOptions, context: &Context) -> Check {
+pub fn check_with_options(proposals: &[CallJson], mode: PlanMode, manner: StepOptions, context: &Context) -> Check {
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     let mut calls = Vec::with_capacity(proposals.len());
     for (index, proposal) in proposals.iter().enumerate() {

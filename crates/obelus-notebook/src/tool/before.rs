@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::wrong;
+use crate::call_json::CallJson;
 use crate::fault::Fault;
 use crate::names::alike;
 
@@ -49,12 +50,12 @@ pub(super) fn read(declared: Option<&Value>) -> Result<Option<Before>, Fault> {
 
 impl Before {
     /// The reading call for the parameters of the changing call; none if one of them is missing.
-    pub fn preview_call(&self, params: &Value) -> Option<Value> {
+    pub fn preview_call(&self, params: &Value) -> Option<CallJson> {
         let mut call = Map::from_iter([("_tool".to_owned(), Value::from(self.tool.as_str()))]);
         for (name, path) in &self.params {
             call.insert(name.clone(), at(params, path)?.clone());
         }
-        Some(Value::Object(call))
+        Some(call.into())
     }
 
     /// The fields that the call writes, with their values.
@@ -93,7 +94,7 @@ mod tests {
         let declared = json!({"tool": "get", "params": {"id": "id"}, "fields": "fields", "result": "result"});
         let before = read(Some(&declared)).unwrap().unwrap();
         let params = json!({"id": 7, "fields": {"title": "b", "SUM": 2}});
-        assert_eq!(before.preview_call(&params), Some(json!({"_tool": "get", "id": 7})));
+        assert_eq!(before.preview_call(&params), Some(json!({"_tool": "get", "id": 7}).into()));
         assert_eq!(before.preview_call(&json!({"fields": {}})), None);
         let written: Vec<&str> = before.written(&params).into_iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(written, ["title", "SUM"]);
@@ -108,7 +109,10 @@ mod tests {
         let before = read(Some(&json!({"tool": "get", "params": {"key": "id"}}))).unwrap().unwrap();
         let params = json!({"id": 7, "phone": "1"});
         let written: Vec<&str> = before.written(&params).into_iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!((before.preview_call(&params), written), (Some(json!({"_tool": "get", "key": 7})), vec!["phone"]));
+        assert_eq!(
+            (before.preview_call(&params), written),
+            (Some(json!({"_tool": "get", "key": 7}).into()), vec!["phone"])
+        );
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Forks, exports and imports of sessions.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::Time;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{CallId, Input, Outcome, Session};
@@ -110,7 +109,7 @@ pub struct ForkedCall {
     /// Its time.
     pub at: Time,
     /// The call.
-    pub call: Arc<Value>,
+    pub call: CallJson,
     /// Its outcome, if it has ended.
     pub outcome: Option<Outcome>,
 }
@@ -130,7 +129,7 @@ impl Host {
         for event in self.history(id)? {
             match &event.body {
                 EventBody::CallBegan { id, call, .. } => {
-                    let call = Arc::clone(call);
+                    let call = call.clone();
                     let record = event.number.record;
                     all.entry(id.clone())
                         .or_insert((ForkedCall { id: id.clone(), record, at: event.at, call, outcome: None }, None));

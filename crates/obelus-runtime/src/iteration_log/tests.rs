@@ -49,7 +49,7 @@ impl Harness {
                     let solution = Solution {
                         thought: Some("Надо найти Анну".to_owned()),
                         say: Some("Смотрю".to_owned()),
-                        calls: if has_read { Vec::new() } else { vec![call] },
+                        calls: if has_read { Vec::new() } else { vec![call.into()] },
                         sequential: true,
                         keeps_results: true,
                         ..Solution::default()

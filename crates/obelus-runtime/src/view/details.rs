@@ -1,6 +1,5 @@
 //! Details of a call, for engineers. Channels show them on request.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{AskedCall, quoted_value};
 use obelus_kernel::visible;
 use serde_json::Value;
@@ -46,20 +45,20 @@ impl QuestionViewBuilder<'_> {
 
     /// The parts of memory that the executor sees.
     pub(super) fn scopes(&self, asked: &AskedCall) -> Option<RowView> {
-        let scopes = asked.call.get("_scopes").filter(|scopes| !scopes.is_null())?;
+        let scopes = asked.call.scopes().filter(|scopes| !scopes.is_null())?;
         let label = self.language.words().questions.is_shown;
         Some(RowView { mark: self.mark(asked, "_scopes"), ..Self::detail(label, quoted_value(scopes)) })
     }
 
     /// The executor, if the call names one.
     fn executor(&self, asked: &AskedCall) -> Option<RowView> {
-        let name = ["_delegate", "_activity"].into_iter().find_map(|name| asked.call.get(name)?.as_str())?;
+        let name = asked.call.delegate().or(asked.call.activity())?;
         Some(Self::detail(self.language.words().questions.carried_out_by, quoted_value(&name.into())))
     }
 
     fn result_place(&self, asked: &AskedCall) -> Option<RowView> {
         let path = visible(asked.call.output_path()?);
-        let method = asked.call.get("_outputMethod").and_then(Value::as_str);
+        let method = asked.call.output_method();
         let how = method.map(|method| format!(" ({})", visible(method))).unwrap_or_default();
         Some(Self::detail(self.language.words().questions.result_to, format!("{path}{how}")))
     }

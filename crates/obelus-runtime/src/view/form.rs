@@ -2,7 +2,6 @@
 //!
 //! Typed text is parsed by that type: a number stays a number, a date must exist. The session checks the whole call.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{About, Question, Session};
 use obelus_notebook::edited::difference;
 use serde::Serialize;

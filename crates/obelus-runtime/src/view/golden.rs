@@ -1,13 +1,11 @@
 //! Whole questions and steps as people see them, in both languages, against `golden/*.txt`.
 
-use std::sync::Arc;
-
-use obelus_kernel::Time;
 use obelus_kernel::session::report_error::{Lack, ReportError};
 use obelus_kernel::session::{
     About, Answer, CallError, CallReport, CallStatus, Change, Decision, Input, Mode, Named, Outcome, Question, Session,
     Settings, Solution, Task, ValueMark,
 };
+use obelus_kernel::{CallJson, Time};
 use serde_json::{Value, json};
 
 use super::question::QuestionViewBuilder;
@@ -165,20 +163,16 @@ fn edit(language: Language) -> Vec<ViewLine> {
 fn steps(language: Language) -> Vec<ViewLine> {
     let (session, _) = creation();
     let titles = Titles::of(session.context(), language.code());
-    let call = json!({"_tool": "tasks.task.add", "TITLE": "Позвонить Анне"});
+    let call = CallJson::from(json!({"_tool": "tasks.task.add", "TITLE": "Позвонить Анне"}));
     let report = |status, error: Value| {
         let error = serde_json::from_value(error).expect("an error or null");
-        StepLine::of_report(
-            &CallReport { place: (9, 0), call: Arc::new(call.clone()), status, error },
-            &session,
-            language,
-        )
+        StepLine::of_report(&CallReport { place: (9, 0), call: call.clone(), status, error }, &session, language)
     };
     let ended = |outcome| StepLine::ended(&call, &outcome, &titles, language);
     let lacks = Some(Lack::Property { field: String::new(), name: "TITLE".to_owned() });
     let without_title = CallReport {
         place: (9, 0),
-        call: Arc::new(call.clone()),
+        call: call.clone(),
         status: CallStatus::Failed,
         error: Some(Box::new(ReportError { lacks, ..ReportError::default() })),
     };
@@ -240,7 +234,7 @@ fn values_that_were_read_are_not_shown_for_another_record() {
         let mut edited = question.clone();
         let mut call = (*edited.calls[0].call).clone();
         call["id"] = id.into();
-        edited.calls[0].call = Arc::new(call);
+        edited.calls[0].call = call.into();
         let language = Language::English;
         let proposed = Some(&question);
         let view = QuestionViewBuilder { question: &edited, titles: &titles, pages: &pages, language, proposed }.view();

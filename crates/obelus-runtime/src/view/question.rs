@@ -4,9 +4,7 @@
 //! shown once, and technical values are among the details.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::policy::Reason;
 use obelus_kernel::session::plan_graph::PlannedCall;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionId, QuestionStatus, Refused, Session, quoted_value};
@@ -289,7 +287,7 @@ fn titles_of(session: &Session, id: &QuestionId, pages: Option<PathBuf>, languag
 fn add_needs(calls: &mut [CallView], session: &Session, question: &Question) {
     let graph = session.plan_graph(usize::MAX);
     let Some(first) = question.calls.first() else { return };
-    let is_first = |planned: &PlannedCall| Arc::ptr_eq(&planned.proposed, &first.call);
+    let is_first = |planned: &PlannedCall| planned.proposed.is_shared_with(&first.call);
     let Some(start) = graph.calls.iter().position(is_first) else { return };
     let index = |place: usize| place.checked_sub(start).filter(|index| *index < question.calls.len());
     for flow in &graph.flows {
@@ -474,8 +472,9 @@ impl QuestionViewBuilder<'_> {
         let tool = calls.first().and_then(|asked| asked.call.tool()).unwrap_or_default();
         let mut said = reasons_in_words(reasons, tool, self.titles, self.language);
         if reasons.contains(&Reason::AgentAsks) {
-            let of_call =
-                |asked: &AskedCall| asked.call.text("confirmation_reason").map(|text| quoted_value(&text.into()));
+            let of_call = |asked: &AskedCall| {
+                asked.call.get("confirmation_reason").filter(|reason| reason.is_string()).map(quoted_value)
+            };
             let mut own: Vec<String> = calls.iter().filter_map(of_call).collect();
             own.dedup();
             let head = self.language.words().questions.in_agents_words;

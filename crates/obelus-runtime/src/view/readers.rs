@@ -1,6 +1,5 @@
 //! The steps that a question belongs to: that of a delegate, and those that wait for the result of an effect in doubt.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{About, CallStatus, Question, Session};
 
 use super::titles::Titles;

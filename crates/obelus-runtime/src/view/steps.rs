@@ -1,6 +1,6 @@
 //! A step of a turn on one line: what it does, and its outcome. Chat, runs, answers and reports share it.
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::report_error::{Lack, ReportError};
 use obelus_kernel::session::{CallReport, CallStatus, FailureCode, Mode, Outcome, Session};
@@ -110,12 +110,12 @@ impl StepLine {
     }
 
     /// A starting call.
-    pub fn began(call: &Value, consent: Option<u64>, titles: &Titles, language: Language) -> Self {
+    pub fn began(call: &CallJson, consent: Option<u64>, titles: &Titles, language: Language) -> Self {
         Self { consent: consent.map(|number| by_consent(number, language)), ..Self::named(call, titles) }
     }
 
     /// A call that has ended (ASK-7).
-    pub fn ended(call: &Value, outcome: &Outcome, titles: &Titles, language: Language) -> Self {
+    pub fn ended(call: &CallJson, outcome: &Outcome, titles: &Titles, language: Language) -> Self {
         let words = &language.words().steps;
         let (status, said) = match outcome {
             Outcome::Error(error) => {
@@ -148,7 +148,7 @@ impl StepLine {
     }
 
     /// The name of a running call.
-    fn named(call: &Value, titles: &Titles) -> Self {
+    fn named(call: &CallJson, titles: &Titles) -> Self {
         let tool = call.tool_name();
         let comment = call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
         let about = comment.or_else(|| titles.subject(tool, call)).or_else(|| call.instance());

@@ -1,7 +1,5 @@
 //! Questions as text.
 
-use std::sync::Arc;
-
 use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{Change, Mode, Named, Question, Session, ValueMark};
 use serde_json::{Value, json};
@@ -15,7 +13,7 @@ fn mark(place: &str, sources: &[&str]) -> ValueMark {
 }
 
 fn set_call((_, question): &mut (Session, Question), call: Value) {
-    question.calls[0].call = Arc::new(call);
+    question.calls[0].call = call.into();
 }
 
 fn plain(lines: &[ViewLine]) -> Vec<String> {

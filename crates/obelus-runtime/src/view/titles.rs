@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::local_time::local_time;
 use super::pages::PageNotes;
 use crate::words::ToolNames;
+use obelus_kernel::CallJson;
 use obelus_kernel::text::in_language;
 use obelus_kernel::{Context, Time, Tool};
 use serde_json::Value;
@@ -78,7 +79,7 @@ impl Titles {
     }
 
     /// The call that reads the values which a call would change, if its tool declares one.
-    pub(super) fn lookup(&self, tool: &str, call: &Value) -> Option<Value> {
+    pub(super) fn lookup(&self, tool: &str, call: &Value) -> Option<CallJson> {
         self.tools.get(tool)?.before.as_ref()?.preview_call(call)
     }
 

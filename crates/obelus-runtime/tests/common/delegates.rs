@@ -2,7 +2,7 @@
 
 use obelus_kernel::session::{Answer, Prompt, Solution};
 use obelus_runtime::{AnswerFuture, Model, SessionSpec};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{spec, tool};
 
@@ -15,9 +15,9 @@ impl Model for DelegateModel {
         let tool = prompt.tools.iter().find(|tool| tool.name != "child").map(|tool| tool.name.clone());
         let call = |i: usize| {
             let n = if i == 0 { json!("†input.n") } else { json!(format!("†state.v{}", i - 1)) };
-            json!({"_tool": tool, "n": n, "_outputPath": format!("†state.v{i}")})
+            json!({"_tool": tool, "n": n, "_outputPath": format!("†state.v{i}")}).into()
         };
-        let calls: Vec<Value> = (0..self.0).map(call).collect();
+        let calls = (0..self.0).map(call).collect();
         let solution = Solution { calls, output: json!("done"), ..Solution::default() };
         Box::pin(std::future::ready(Answer::Solution { solution, tokens: 1 }))
     }

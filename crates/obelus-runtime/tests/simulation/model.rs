@@ -43,7 +43,7 @@ impl Model for Agent {
             let turn = said.and_then(|text| text.strip_prefix("turn ")?.parse().ok()).unwrap_or(0);
             let mut solution = Solution::default();
             if prompt.plan.is_empty() {
-                solution.calls = calls(seed, turn);
+                solution.calls = calls(seed, turn).into_iter().map(Into::into).collect();
             } else {
                 solution.output = json!(format!("done with {turn}"));
             }

@@ -182,7 +182,7 @@ struct Clerk;
 impl Model for Clerk {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
         let number = prompt.texts.last().and_then(|(_, words)| words.parse::<u64>().ok());
-        let call = |n: Value, to: &str| json!({"_tool": "step", "n": n, "_outputPath": to});
+        let call = |n: Value, to: &str| json!({"_tool": "step", "n": n, "_outputPath": to}).into();
         let calls = vec![call(json!(number), "†state.a"), call(json!("†state.a"), "†state.b")];
         let solution = Solution { calls, output: json!("done"), ..Solution::default() };
         Box::pin(std::future::ready(Answer::Solution { solution, tokens: 1 }))

@@ -1,7 +1,6 @@
 //! The other side of a conversation: the model and the portal.
 
-use std::sync::Arc;
-
+use obelus_kernel::CallJson;
 use obelus_kernel::Effect;
 use obelus_kernel::session::{Answer, CallError, Outcome, Prompt};
 use obelus_runtime::Work;
@@ -28,7 +27,7 @@ pub(crate) trait Peers {
 /// A call as the portal sees it.
 pub(crate) struct Called {
     pub(crate) method: String,
-    pub(crate) call: Arc<Value>,
+    pub(crate) call: CallJson,
     /// Whether it changes nothing in the portal.
     pub(crate) is_read: bool,
 }
@@ -38,7 +37,7 @@ impl Called {
         // A tool may call a method with another name than its own.
         let named = work.tool.schema.get("x-bitrix24").and_then(|said| said.get("method")?.as_str());
         let method = named.unwrap_or(&work.tool.name).to_owned();
-        Self { method, call: Arc::clone(&work.call), is_read: work.tool.effect == Effect::Read }
+        Self { method, call: work.call.clone(), is_read: work.tool.effect == Effect::Read }
     }
 
     /// Whether a scripted answer is for this method.

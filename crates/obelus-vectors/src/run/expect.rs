@@ -100,7 +100,8 @@ fn never(run: &CaseRun, expected: &Value) -> Option<String> {
 }
 
 fn order(run: &CaseRun, expected: &Value) -> Option<String> {
-    let of = |tool: &Value| run.received.iter().filter(|received| received.call["_tool"] == *tool).collect::<Vec<_>>();
+    let of =
+        |tool: &Value| run.received.iter().filter(|received| received.call.tool() == tool.as_str()).collect::<Vec<_>>();
     expected.as_array()?.iter().find_map(|pair| {
         let (first, second) = (of(&pair[0]), of(&pair[1]));
         let last_end = first.iter().map(|received| received.ended.unwrap_or(u64::MAX)).max();
@@ -115,7 +116,7 @@ fn order(run: &CaseRun, expected: &Value) -> Option<String> {
 fn status(run: &CaseRun, end: &FinalSession, expected: &Value) -> Option<String> {
     let reports: Vec<_> = run.history.iter().chain(&end.calls).collect();
     expected.as_object()?.iter().find_map(|(tool, expected)| {
-        let of: Vec<_> = reports.iter().filter(|report| report.call["_tool"] == tool.as_str()).collect();
+        let of: Vec<_> = reports.iter().filter(|report| report.call.tool() == Some(tool.as_str())).collect();
         if of.is_empty() {
             return Some(format!("status: `{tool}` was never called"));
         }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
+use obelus_kernel::CallJson;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, CallId, CallReport, CallStatus, Outcome, Session};
-use obelus_kernel::{CallFields as _, Time, Tool};
+use obelus_kernel::{Time, Tool};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
 use obelus_runtime::people::{QuestionView, StepLine, Titles, consent_in_words};
@@ -146,7 +147,7 @@ impl DelegateTitles {
 /// The running calls, so that the line of an end can name the call.
 #[derive(Default)]
 pub(crate) struct RunningCalls {
-    calls: BTreeMap<CallId, Arc<Value>>,
+    calls: BTreeMap<CallId, CallJson>,
     delegates: DelegateTitles,
 }
 
@@ -159,7 +160,7 @@ impl RunningCalls {
             // What is read to show a question is no step.
             EventBody::CallBegan { id, .. } if id.is_preview_read() => None,
             EventBody::CallBegan { id, call, consent, edited_by, .. } => {
-                self.calls.insert(id.clone(), Arc::clone(call));
+                self.calls.insert(id.clone(), call.clone());
                 let step = StepLine::began(call, *consent, self.delegates.of(&id.callers(), narrator), language);
                 let step = match edited_by {
                     Some(by) => step.edited_by(&by_in_words(by, narrator.phrases), language),

@@ -3,7 +3,7 @@
 mod origins;
 
 use anyhow::Result;
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::policy::{Explanation, Gate, Ruling, explain};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::Agent;
@@ -31,7 +31,7 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     // For programs the texts are English.
     let words = if args.json { Language::English.words() } else { words_of(agent.settings.language.as_deref()) };
     let name = input::name(&args.call);
-    let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
+    let call = CallJson::from(read_document(std::path::Path::new(&name), &input::text(&args.call)?)?);
     let mode = args.mode.map_or(agent.settings.mode, Into::into);
     let session = args.session.as_deref().map(|id| read_session(&args.store, id)).transpose()?;
     let gate = Gate::new(&agent.settings.policy, mode);
@@ -63,7 +63,7 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     }
     if args.json {
         let mut document = found.to_json();
-        document["tool"] = call["_tool"].clone();
+        document["tool"] = call.tool().into();
         document["effect"] = tool.map(|tool| tool.effect.name()).into();
         document["mode"] = mode.name().into();
         document["notes"] = notes.into();
@@ -75,7 +75,7 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn tool_of<'a>(context: &'a Context, call: &Value) -> Option<&'a Tool> {
+fn tool_of<'a>(context: &'a Context, call: &CallJson) -> Option<&'a Tool> {
     context.tool(call.tool()?).map(AsRef::as_ref)
 }
 
@@ -100,7 +100,7 @@ fn report_model_call(call: &Value, tool: Option<&Tool>, mode: &str, as_json: boo
         output::json(&document);
         return Exit::Done;
     }
-    let name = call.tool_name();
+    let name = CallJson::tool_of(call).unwrap_or_default();
     output::answer(&headline(Ruling::Allow, name, effect, mode, words));
     output::answer(&format!("  {GREEN}{:<8}{GREEN:#}activities: {why}", "allow"));
     Exit::Done
@@ -138,7 +138,7 @@ fn missing_origins(call: &Value, tool: &Tool, words: &PolicyWords) -> Option<Str
 
 /// A call that is explained to a person.
 struct CallExplanation<'a> {
-    call: &'a Value,
+    call: &'a CallJson,
     tool: Option<&'a Tool>,
     mode: &'a str,
     agent: &'a Agent,

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use minijinja::value::Value as TemplateValue;
+use obelus_kernel::CallJson;
 use obelus_kernel::jq::{Filter, Read};
 use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Prompt, Purpose, TranscriptEntry, TranscriptEvent};
 use regex::{Captures, Regex};
@@ -172,7 +173,7 @@ fn field_of(prompt: &Prompt, user: Option<&str>, name: &str) -> Option<Value> {
         "requests" => requests(prompt).into(),
         "purpose" => purpose.into(),
         "node" => json!(prompt.node),
-        "call" => call.cloned().into(),
+        "call" => call.map(|call| Value::clone(call)).into(),
         "scope" => scope.cloned().into(),
         "mode" => json!(prompt.mode),
         "out_of_format" => json!(prompt.out_of_format),
@@ -207,7 +208,7 @@ fn entry(report: &CallReport) -> Value {
 }
 
 /// The call that the model must carry out, if the request is for one.
-pub(super) fn model_call(prompt: &Prompt) -> Option<&Value> {
+pub(super) fn model_call(prompt: &Prompt) -> Option<&CallJson> {
     match &prompt.purpose {
         Purpose::Solve => None,
         Purpose::ModelCall { call, .. } => Some(call),

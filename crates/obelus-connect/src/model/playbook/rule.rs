@@ -1,6 +1,6 @@
 //! One rule: its condition and its answer.
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{Answer, CallStatus, Prompt, Solution};
@@ -140,6 +140,7 @@ impl SolutionDraft {
             // The session would repeat the same request up to its limit.
             return Err("the answer is empty: no words, no calls, no output".to_owned());
         }
+        let calls = calls.into_iter().map(CallJson::from).collect();
         Ok(Solution { say, calls, output, ..Solution::default() })
     }
 }
@@ -166,12 +167,12 @@ fn without_done(answer: Answer, facts: &Facts<'_>) -> Answer {
     let Answer::Solution { mut solution, tokens } = answer else { return answer };
     if facts.is_follow_up() && !solution.calls.is_empty() {
         let of_turn = || facts.prompt.plan.iter().filter(|report| !facts.is_of_earlier_turn(report));
-        let is_now = |call: &Value, is_so: fn(CallStatus) -> bool| {
+        let is_now = |call: &CallJson, is_so: fn(CallStatus) -> bool| {
             of_turn().any(|report| is_so(report.status) && is_same(call, &report.call))
         };
         solution.calls.retain(|call| !is_now(call, |status| matches!(status, CallStatus::Done | CallStatus::Denied)));
         let was_said = solution.say.as_ref().is_some_and(|words| said_since(facts.prompt).any(|said| said == words));
-        let waits = |call: &Value| is_now(call, |status| status == CallStatus::Waiting);
+        let waits = |call: &CallJson| is_now(call, |status| status == CallStatus::Waiting);
         if solution.calls.is_empty() || (was_said && solution.calls.iter().all(waits)) {
             solution.say = None;
             solution = for_dialect(solution, facts.prompt.dialect);
@@ -191,7 +192,7 @@ fn asking_again(answer: Answer, facts: &Facts<'_>) -> Answer {
         let is_param = tool.is_some_and(|tool| tool.param("requires_confirmation").is_some());
         let was_denied = || facts.earlier_end(|ended| is_same(call, ended)) == Some(CallStatus::Denied);
         if !has_said && !is_param && was_denied() {
-            call["requires_confirmation"] = true.into();
+            call.make_mut()["requires_confirmation"] = true.into();
         }
     }
     Answer::Solution { solution, tokens }
@@ -200,7 +201,7 @@ fn asking_again(answer: Answer, facts: &Facts<'_>) -> Answer {
 /// Whether the turn already contains a solution: its words were said, and its calls are in the plan.
 fn is_in_turn(prompt: &Prompt, solution: &Solution) -> bool {
     let was_said = |words: &String| said_since(prompt).any(|said| said == words);
-    let was_called = |call: &Value| prompt.plan.iter().any(|report| is_same(call, &report.call));
+    let was_called = |call: &CallJson| prompt.plan.iter().any(|report| is_same(call, &report.call));
     let has_trace = solution.say.is_some() || !solution.calls.is_empty();
     has_trace && solution.say.as_ref().is_none_or(was_said) && solution.calls.iter().all(was_called)
 }
@@ -208,10 +209,7 @@ fn is_in_turn(prompt: &Prompt, solution: &Solution) -> bool {
 /// Whether a reported call is the proposed one: the same tool and parameters, where a reference matches any value.
 fn is_same(proposed: &Value, reported: &Value) -> bool {
     let fields = proposed.as_object().into_iter().flatten();
-    let mut compared = fields.filter(|(name, value)| {
-        let counts = !name.starts_with('_') || matches!(name.as_str(), "_tool" | "_instance");
-        counts && !value.is_null()
-    });
+    let mut compared = fields.filter(|(name, value)| CallJson::is_of_action(name) && !value.is_null());
     compared.all(|(name, value)| reported.get(name).is_some_and(|other| may_become(value, other)))
 }
 

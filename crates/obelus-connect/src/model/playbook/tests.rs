@@ -205,7 +205,7 @@ fn data_never_becomes_a_reference() {
         "_output": "†secret",
         "_outputPath": "†state.7",
     });
-    assert_eq!(solution.calls, [call]);
+    assert_eq!(solution.calls, [obelus_kernel::CallJson::from(call)]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Prompt, TranscriptEvent};
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ const MOST_NAMES: usize = 40;
 /// The calls of the model's latest answer with calls, and the results so far. They need not be repeated.
 #[derive(Default)]
 pub(super) struct Proposed<'a> {
-    calls: &'a [Value],
+    calls: &'a [CallJson],
     batch: u64,
     /// Results by path.
     pub(super) values: BTreeMap<&'a str, &'a Value>,
@@ -23,7 +23,7 @@ pub(super) struct Proposed<'a> {
 
 impl<'a> Proposed<'a> {
     /// Records an answer of the model.
-    pub(super) fn note(&mut self, calls: &'a [Value], batch: u64) {
+    pub(super) fn note(&mut self, calls: &'a [CallJson], batch: u64) {
         if !calls.is_empty() {
             (self.calls, self.batch) = (calls, batch);
         }
@@ -32,15 +32,15 @@ impl<'a> Proposed<'a> {
     /// Whether the answer has a call with these parameters, so that the tool's name identifies it. Right after the
     /// answer, calls of one tool are listed in order; later, one of several needs its parameters.
     pub(super) fn has(&self, call: &Value, params: &Map<String, Value>, batch: u64) -> bool {
-        let of_tool = || self.calls.iter().filter(|proposed| proposed["_tool"] == call["_tool"]);
+        let of_tool = || self.calls.iter().filter(|proposed| proposed.tool() == CallJson::tool_of(call));
         let is_clear = batch == self.batch || of_tool().nth(1).is_none();
-        let has_all = |proposed: &Value| params.iter().all(|(name, value)| self.is_same(&proposed[name], value));
+        let has_all = |proposed: &CallJson| params.iter().all(|(name, value)| self.is_same(&proposed[name], value));
         is_clear && of_tool().any(has_all)
     }
 
     /// Whether the answer has several calls of this call's tool, so that its name alone does not tell which one ended.
-    pub(super) fn has_several(&self, call: &Value) -> bool {
-        self.calls.iter().filter(|proposed| proposed["_tool"] == call["_tool"]).nth(1).is_some()
+    pub(super) fn has_several(&self, call: &CallJson) -> bool {
+        self.calls.iter().filter(|proposed| proposed.tool() == call.tool()).nth(1).is_some()
     }
 
     /// Whether a value is what the model wrote, or what its references resolve to.
@@ -73,7 +73,7 @@ impl<'a> Proposed<'a> {
     pub(super) fn fault(&self, error: &Value, batch: u64) -> String {
         let call = &error["call"];
         let params = params(call);
-        let in_call = match call.tool() {
+        let in_call = match CallJson::tool_of(call) {
             Some(tool) if self.has(call, &params, batch) => format!(" in {}", name(tool)),
             Some(tool) => format!(" in {}{}", name(tool), in_words(&params)),
             None => String::new(),
@@ -83,7 +83,7 @@ impl<'a> Proposed<'a> {
 }
 
 /// Tool, parameters, instance, and the call's status.
-pub(super) fn head(call: &Value, status: CallStatus, approved: bool, params: Option<&Map<String, Value>>) -> String {
+pub(super) fn head(call: &CallJson, status: CallStatus, approved: bool, params: Option<&Map<String, Value>>) -> String {
     let tool = name(call.tool_name());
     let params = params.map(in_words).unwrap_or_default();
     let instance = call.get("_instance").map(|instance| format!(" of {}", json(instance))).unwrap_or_default();

@@ -47,6 +47,7 @@ fn answer(schema: Value) -> Composed {
 fn story() -> Vec<(u64, TranscriptEvent)> {
     let send = |to: &str| json!({"_tool": "send", "to": to});
     let answer = |say: &str, calls: Vec<Value>| {
+        let calls = calls.into_iter().map(Into::into).collect();
         let (say, output) = (Some(say.to_owned()), Value::Null);
         TranscriptEvent::Answer { node: None, thought: Some("hm".to_owned()), say, calls, output }
     };
@@ -113,7 +114,7 @@ fn thought() -> Prompt {
     });
     let scope = vec![json!({"type": "data", "kind": "page", "data": {"title": "T\n# Tool"}})];
     Prompt {
-        purpose: Purpose::ModelCall { call, tool, scope },
+        purpose: Purpose::ModelCall { call: call.into(), tool, scope },
         instructions: vec!["You keep a mailbox.".to_owned()],
         answer: answer(json!({"type": "object", "required": ["output"]})).into(),
         ..bare()
@@ -198,7 +199,7 @@ fn the_results_of_several_calls_of_one_tool_name_their_records() {
         node: None,
         thought: None,
         say: None,
-        calls,
+        calls: calls.into_iter().map(Into::into).collect(),
         output: Value::Null,
     };
     let told = |calls: Vec<Value>| {

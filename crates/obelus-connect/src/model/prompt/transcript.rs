@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};
@@ -146,7 +146,7 @@ impl<'a> TranscriptMessages<'a> {
     }
 
     /// An answer of the model in its own dialect, without its comments on calls.
-    fn answer(&self, say: Option<&str>, calls: &[Value], output: &Value) -> Result<String, RenderError> {
+    fn answer(&self, say: Option<&str>, calls: &[CallJson], output: &Value) -> Result<String, RenderError> {
         if self.prompt.dialect == Dialect::Json {
             return line(RESULTS, &json!({"say": say, "calls": calls, "output": output}));
         }
@@ -165,7 +165,7 @@ impl<'a> TranscriptMessages<'a> {
     }
 
     /// The parameter with the record of a call.
-    fn record(&self, call: &Value) -> Option<Map<String, Value>> {
+    fn record(&self, call: &CallJson) -> Option<Map<String, Value>> {
         let name = self.tool(call.tool_name())?.record()?;
         Some(Map::from_iter([(name.to_owned(), call.get(name)?.clone())]))
     }
@@ -216,7 +216,7 @@ impl<'a> TranscriptMessages<'a> {
             .collect();
         let Some(first) = calls.first() else { return Ok(()) };
         let names: Vec<&str> = calls.iter().filter_map(|call| call.call.instance()).collect();
-        let call = json!({"_tool": first.call["_tool"]});
+        let call = CallJson::of_tool(first.call.tool());
         let head = head(&call, first.status, first.approved, None);
         let words = error_words(first);
         self.line(entries[0].batch, format!("{head}{words} for {} instances: {}", names.len(), names_in_short(&names)))

@@ -90,7 +90,7 @@ async fn opr_3_the_activity_remembers_the_ids_that_its_session_was_shown() {
         let tool = obelus_kernel::Tool::parse("record", &json!({})).unwrap();
         let (key, elicitor) = ("k".to_owned(), obelus_runtime::Elicitor::nobody());
         let slot = Arc::clone(slot);
-        Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
+        Work { call: call.into(), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
     };
     let kept = async |text: &str, slot: &Arc<ObservationSlot>| match record.run(fact(text, slot)).await {
         Outcome::Value(state) => facts_of(&state).len() == 2,

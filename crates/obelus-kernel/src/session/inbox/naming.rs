@@ -1,6 +1,5 @@
 //! Questions as text for people, and the session's own reasons.
 
-use obelus_notebook::call_fields::CallFields as _;
 use obelus_notebook::call_texts::{CallTexts, Named, param_at};
 use obelus_words::Language;
 use serde_json::Value;

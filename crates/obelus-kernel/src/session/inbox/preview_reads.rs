@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::origin::Origins;
 use crate::session::ids::{JobRef, LocalCall, QuestionNumber};
 use crate::tool::Tool;
+use obelus_notebook::call_json::CallJson;
 
 /// The limit of reads for one question.
 pub(in crate::session) const MOST_PREVIEW_READS: usize = 200;
@@ -31,7 +30,7 @@ pub(in crate::session) struct PreviewRead {
     /// The job that waits.
     pub(in crate::session) at: JobRef,
     pub(in crate::session) tool: Arc<Tool>,
-    pub(in crate::session) call: Arc<Value>,
+    pub(in crate::session) call: CallJson,
     /// The origins of the read's parameters.
     pub(in crate::session) origins: Origins,
     pub(in crate::session) attempt: u32,

@@ -1,7 +1,5 @@
 //! A question to a person, whatever its subject.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -10,7 +8,7 @@ use crate::origin::Origins;
 use crate::policy::{Grounded, Reason};
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::call_texts::Named;
 use obelus_notebook::describe::{ValueMark, leaves};
 use obelus_notebook::mention::consent::ConsentWords;
@@ -233,7 +231,7 @@ impl Change {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AskedCall {
     /// The call with its references resolved.
-    pub call: Arc<Value>,
+    pub call: CallJson,
     /// The hash that decisions are bound to.
     pub hash: String,
     /// Whether it was approved or denied; none while it is open.
@@ -256,7 +254,7 @@ pub struct AskedCall {
 
 impl AskedCall {
     /// An open call.
-    pub(in crate::session) fn new(call: Arc<Value>, hash: String, jobs: Vec<JobRef>) -> Self {
+    pub(in crate::session) fn new(call: CallJson, hash: String, jobs: Vec<JobRef>) -> Self {
         Self {
             call,
             hash,

@@ -93,7 +93,7 @@ mod tests {
             {"type": "state", "data": {}},
         ]);
         let mut memory = Memory::new(Context::from_value(context).unwrap());
-        let call = Arc::new(Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context).0);
+        let call = Arc::new(Call::read(&json!({"_tool": "t", "_outputPath": path}).into(), &memory.context).0);
         let author = Author::of_test(&call);
         match memory.write_instances(&author, rows.as_array().unwrap().clone()) {
             Ok(_) => Ok(memory.context.instances().iter().cloned().collect()),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Memory;
 use crate::expr::OutputPath;
 use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
+use obelus_notebook::call_json::CallJson;
 
 /// A place to which a digest was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +59,7 @@ impl Memory {
     pub(in crate::session) fn forget_observations(&mut self) {
         let places: Vec<_> = self.current_digests().map(|(path, of)| (path, of.instance.clone())).collect();
         for (path, instance) in places {
-            let (call, origins) = (json!({"_tool": "forgotten"}), Origins::of(Origin::Author));
+            let (call, origins) = (CallJson::of_tool("forgotten"), Origins::of(Origin::Author));
             let written = self.write(call, Arc::new(path), instance, Method::Set, Value::Null, origins);
             debug_assert!(written.is_ok());
         }
@@ -86,6 +87,8 @@ pub(in crate::session) fn mentions(value: &Value, digest: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::context::Context;
 
@@ -97,7 +100,7 @@ mod tests {
     fn observe(memory: &mut Memory, name: &str, digest: &str) {
         let (path, value) = (Path::field("state", name), json!({"digest": digest}));
         let place = DigestPlace::of(&path, None, &value).unwrap();
-        let call = json!({"_tool": "page"});
+        let call = CallJson::of_tool("page");
         memory.write(call, Arc::new(path), None, Method::Set, value, Origins::default()).unwrap();
         memory.note_digests(vec![place]);
     }

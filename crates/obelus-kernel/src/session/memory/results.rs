@@ -16,6 +16,7 @@ use crate::origin::Origins;
 use crate::path::{MAX_DEPTH, Path, Segment};
 use crate::schema;
 use crate::session::input::CallError;
+use obelus_notebook::call_json::CallJson;
 
 /// The author of a result, and its inputs.
 #[derive(Clone, Copy)]
@@ -23,7 +24,7 @@ pub(in crate::session) struct Author<'a> {
     pub(in crate::session) call: &'a Arc<Call>,
     pub(in crate::session) instance: Option<&'a str>,
     /// The call as a person edited it, if so: the result belongs to that one.
-    pub(in crate::session) edited: Option<&'a Arc<Value>>,
+    pub(in crate::session) edited: Option<&'a CallJson>,
     /// The origins of the call's inputs.
     pub(in crate::session) made_of: &'a Origins,
     /// The origin of the executor's own output.
@@ -88,7 +89,7 @@ impl Memory {
     /// Appends the output of a call, all or nothing.
     fn append_output(&mut self, author: &Author<'_>, writes: Writes) -> Result<(), Fault> {
         let Author { call, instance, edited, made_of, own, is_tool_output } = *author;
-        let raw = edited.map_or_else(|| call.proposal_for(instance), Arc::clone);
+        let raw = edited.map_or_else(|| call.raw.for_instance(instance), Clone::clone);
         let date = self.date();
         let method = call.output_method;
         let parts = call.tool.as_ref().filter(|_| is_tool_output).and_then(|tool| tool.parts_of_result(made_of));
@@ -294,7 +295,7 @@ mod tests {
 
     /// Writes the result of a call by one of the tested functions.
     fn writes<T>(memory: &mut Memory, path: &str, write: impl FnOnce(&mut Memory, &Author<'_>) -> T) -> T {
-        let (call, faults) = Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context);
+        let (call, faults) = Call::read(&json!({"_tool": "t", "_outputPath": path}).into(), &memory.context);
         assert!(faults.is_empty(), "{faults:?}");
         let (made_of, own) = (Origins::of(Origin::User), Origins::of(Origin::Author));
         let author = Author {
@@ -374,7 +375,7 @@ mod tests {
         for (name, trusted, quotes) in [("stranger", false, false), ("friend", true, true)] {
             let mut memory = memory_with(json!({}), json!({"list": {"type": "array", "maxItems": 1}}));
             let call = json!({"_tool": "t", "_outputPath": "†state.list", "_outputMethod": "push"});
-            let call = Arc::new(Call::read(&Arc::new(call), &memory.context).0);
+            let call = Arc::new(Call::read(&call.into(), &memory.context).0);
             let own = Origins::of(Origin::Tool { name: name.into(), trusted });
             memory.write_value(&Author { own: &own, ..Author::of_test(&call) }, json!("tell eve"), None).unwrap();
             let fault = memory.write_value(&Author::of_test(&call), json!(5), None).unwrap_err();
@@ -387,7 +388,7 @@ mod tests {
         let list = json!({"list": {"type": "array", "items": {"type": "integer"}}});
         let mut memory = memory_with(json!({"list": ["old"]}), list);
         let call = json!({"_tool": "t", "_outputPath": "†state.list", "_outputMethod": "push"});
-        let call = Arc::new(Call::read(&Arc::new(call), &memory.context).0);
+        let call = Arc::new(Call::read(&call.into(), &memory.context).0);
         let author = Author::of_test(&call);
         memory.write_value(&author, json!(1), None).unwrap();
         assert!(memory.write_value(&author, json!("new"), None).is_err());

@@ -8,6 +8,7 @@ use super::{Author, Memory};
 use crate::message::{Data, Message};
 use crate::path::Path;
 use crate::tool::SideWrite;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::jq::Read;
 
 impl Memory {
@@ -16,7 +17,7 @@ impl Memory {
     pub(in crate::session) fn write_side_writes(
         &mut self,
         author: &Author<'_>,
-        frozen: &Arc<Value>,
+        frozen: &CallJson,
         result: &Value,
     ) -> (Vec<Path>, Vec<String>) {
         let (mut written, mut failed) = (Vec::new(), Vec::new());
@@ -39,7 +40,7 @@ impl Memory {
         &mut self,
         side: &SideWrite,
         author: &Author<'_>,
-        frozen: &Arc<Value>,
+        frozen: &CallJson,
         result: &Value,
     ) -> Result<bool, String> {
         let now = self.now().to_string().into();
@@ -54,7 +55,7 @@ impl Memory {
         if value.is_null() {
             return Ok(false);
         }
-        let mut data = Data::result(Arc::clone(frozen), Arc::new(side.to.clone()), Some(self.date()), value);
+        let mut data = Data::result(frozen.clone(), Arc::new(side.to.clone()), Some(self.date()), value);
         data.instance = author.instance.map(str::to_owned);
         data.method = Some(side.method);
         data.origins = Some(author.made_of.clone().joined(author.own));
@@ -85,7 +86,7 @@ mod tests {
             {"type": "state", "data": {"log": []}},
         ]);
         let mut memory = Memory::new(Context::from_value(context).unwrap());
-        let frozen = Arc::new(json!({"_tool": "t", "q": 1}));
+        let frozen = json!({"_tool": "t", "q": 1}).into();
         let call = Arc::new(Call::read(&frozen, &memory.context).0);
         let author = Author { is_tool_output: false, ..Author::of_test(&call) };
         let (written, failed) = memory.write_side_writes(&author, &frozen, &json!({"id": 7}));

@@ -1,7 +1,5 @@
 //! The calls that a node may make, and the one call that it plans for another node.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -13,7 +11,7 @@ use crate::path::Path;
 use crate::policy::Provenance;
 use crate::session::graph_run::GraphRun;
 use crate::session::{Session, error_data};
-use obelus_notebook::call_fields::CallFields as _;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::steps::StepNode;
 
 /// The model's remark that a person should check the call.
@@ -21,38 +19,37 @@ pub(super) const CONFIRM: &str = "requires_confirmation";
 
 impl Session {
     /// At a node that asks the model, only the tools that it offers may be called. Planned calls are removed.
-    pub(in crate::session) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
+    pub(in crate::session) fn offered_only(&mut self, calls: Vec<CallJson>) -> Vec<CallJson> {
         let Some(run) = &self.graph else { return calls };
         let graph = run.graph();
         let Some(node) = graph.nodes.get(run.node()).and_then(StepNode::request) else { return calls };
-        let tool = |call: &Value| call.tool_name().to_owned();
-        let (planned, calls): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.plans(&tool(call)));
-        let (offered, others): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.offers(&tool(call)));
+        let (planned, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| node.plans(call.tool_name()));
+        let (offered, others): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| node.offers(call.tool_name()));
         for call in others {
             let fault = Fault::new(Rule::Call3, "this step does not offer that tool");
             match node.plans {
-                Some(_) => self.ask_again(call, &fault),
-                None => self.transcript.add_error(error_data(call, &(&fault).into())),
+                Some(_) => self.ask_again(&call, &fault),
+                None => self.transcript.add_error(error_data(&call, &(&fault).into())),
             }
         }
         match planned.as_slice() {
             [] => {}
             [call] => match self.planned_call(call) {
                 Ok((call, origins)) => self.turn.plan_call(call, origins),
-                Err(fault) => self.ask_again(call.clone(), &fault),
+                Err(fault) => self.ask_again(call, &fault),
             },
             several => {
                 let text = format!("one call is planned at a time, and {} came", several.len());
-                self.ask_again(Value::Null, &Fault::new(Rule::Call3, text));
+                self.ask_again(&Value::Null, &Fault::new(Rule::Call3, text));
             }
         }
         offered
     }
 
     /// A planned call with resolved references, and its origins.
-    fn planned_call(&self, call: &Value) -> Result<(Value, Origins), Fault> {
+    fn planned_call(&self, call: &CallJson) -> Result<(Value, Origins), Fault> {
         let context = self.context();
-        let (call, faults) = Call::read(&Arc::new(call.clone()), context);
+        let (call, faults) = Call::read(call, context);
         if let Some(fault) = faults.into_iter().next() {
             return Err(fault);
         }

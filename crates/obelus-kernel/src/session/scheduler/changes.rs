@@ -1,7 +1,5 @@
 //! Changes of single jobs: what the session has learned about them.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::step::{Frozen, Job};
@@ -12,6 +10,7 @@ use crate::path::Path;
 use crate::policy::Reason;
 use crate::session::report_error::{ReportError, error_data};
 use crate::time::Time;
+use obelus_notebook::call_json::CallJson;
 
 impl Scheduler {
     pub(super) fn job_mut(&mut self, at: JobRef) -> Option<&mut Job> {
@@ -25,7 +24,7 @@ impl Scheduler {
     }
 
     /// The call has its values, with these origins.
-    pub(in crate::session) fn freeze(&mut self, at: JobRef, call: Arc<Value>, origins: Origins, is_model_call: bool) {
+    pub(in crate::session) fn freeze(&mut self, at: JobRef, call: CallJson, origins: Origins, is_model_call: bool) {
         let frozen = Some(Frozen { call, edited: None });
         self.change(at, |job| (job.frozen, job.origins, job.is_model_call) = (frozen, origins, is_model_call));
     }
@@ -122,9 +121,9 @@ impl Scheduler {
     pub(in crate::session) fn record_error(&mut self, at: JobRef, error: ReportError, own: &Origins) {
         let Some(step) = self.steps.get_mut(at.step) else { return };
         let job = &step.jobs[at.index()];
-        let call = step.call(at.index()).proposal_for(job.instance.as_deref());
+        let call = step.call(at.index()).raw.for_instance(job.instance.as_deref());
         let origins = job.origins.clone().joined(own);
-        step.errors.push((error_data((*call).clone(), &error), origins));
+        step.errors.push((error_data(&call, &error), origins));
         self.set_error(at, error);
     }
 

@@ -5,12 +5,10 @@
 //! solution that never comes leaves nothing behind.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde_json::Value;
 
 use crate::session::ids::{JobRef, LocalCall};
 use crate::session::input::{ElicitationRequest, Outcome};
+use obelus_notebook::call_json::CallJson;
 
 /// The request being answered, and the call's index in the answer.
 type AnswerPlace = (u64, u32);
@@ -22,7 +20,7 @@ pub(in crate::session) struct EarlyCalls(BTreeMap<AnswerPlace, EarlyCall>);
 /// A call that was started before its solution was complete.
 pub(in crate::session) struct EarlyCall {
     /// The started call.
-    call: Arc<Value>,
+    call: CallJson,
     /// Its outcome, if it has ended and no job has claimed it.
     outcome: Option<Outcome>,
     /// The job that claimed it.
@@ -55,13 +53,13 @@ impl EarlyCalls {
         u32::try_from(running.count()).unwrap_or(u32::MAX)
     }
 
-    pub(in crate::session) fn add(&mut self, place: AnswerPlace, call: Arc<Value>) {
+    pub(in crate::session) fn add(&mut self, place: AnswerPlace, call: CallJson) {
         self.0.insert(place, EarlyCall { call, outcome: None, job: None, elicitations: Vec::new() });
     }
 
     /// A job with this call is about to start: it claims an identical early call.
-    pub(in crate::session) fn claim(&mut self, at: JobRef, call: &Value) -> Option<Claimed> {
-        let is_same = |early: &EarlyCall| early.job.is_none() && *early.call == *call;
+    pub(in crate::session) fn claim(&mut self, at: JobRef, call: &CallJson) -> Option<Claimed> {
+        let is_same = |early: &EarlyCall| early.job.is_none() && early.call == *call;
         let place = self.0.iter().find(|(_, early)| is_same(early)).map(|(place, _)| *place)?;
         let early = self.0.get_mut(&place)?;
         if let Some(outcome) = early.outcome.take() {
@@ -130,7 +128,7 @@ mod tests {
     /// One early call of the tool `t`.
     fn early() -> EarlyCalls {
         let mut early = EarlyCalls::default();
-        early.add(PLACE, Arc::new(json!({"_tool": "t"})));
+        early.add(PLACE, CallJson::of_tool("t"));
         early
     }
 
@@ -141,10 +139,10 @@ mod tests {
     #[test]
     fn a_job_claims_only_the_call_that_is_its_own_and_only_once() {
         let mut early = early();
-        assert!(early.claim(JOB, &json!({"_tool": "u"})).is_none());
-        assert!(matches!(early.claim(JOB, &json!({"_tool": "t"})), Some(Claimed::Running(..))));
+        assert!(early.claim(JOB, &CallJson::of_tool("u")).is_none());
+        assert!(matches!(early.claim(JOB, &CallJson::of_tool("t")), Some(Claimed::Running(..))));
         assert_eq!(early.unclaimed(), 0);
-        assert!(early.claim(JobRef { step: 0, job: 1 }, &json!({"_tool": "t"})).is_none());
+        assert!(early.claim(JobRef { step: 0, job: 1 }, &CallJson::of_tool("t")).is_none());
     }
 
     #[test]
@@ -152,7 +150,7 @@ mod tests {
         let mut early = early();
         assert!(early.end(PLACE, Outcome::Value(json!(1))).is_none());
         assert!(early.end(PLACE, Outcome::Value(json!(2))).is_none(), "the first end counts");
-        let Some(Claimed::Ended(outcome)) = early.claim(JOB, &json!({"_tool": "t"})) else { panic!("it has ended") };
+        let Some(Claimed::Ended(outcome)) = early.claim(JOB, &CallJson::of_tool("t")) else { panic!("it has ended") };
         assert_eq!(outcome, Outcome::Value(json!(1)));
         assert!(early.0.is_empty());
     }
@@ -160,7 +158,7 @@ mod tests {
     #[test]
     fn an_outcome_of_a_claimed_call_is_for_its_job() {
         let mut early = early();
-        early.claim(JOB, &json!({"_tool": "t"}));
+        early.claim(JOB, &CallJson::of_tool("t"));
         assert_eq!(early.end(PLACE, Outcome::Value(json!(1))), Some((JOB, Outcome::Value(json!(1)))));
         assert_eq!(early.end(PLACE, Outcome::Value(json!(1))), None);
     }
@@ -169,7 +167,7 @@ mod tests {
     fn nobody_is_asked_before_it_is_known_whose_call_it_is() {
         let mut early = early();
         assert!(early.elicit(PLACE, request()).is_none());
-        let Some(Claimed::Running(_, asked)) = early.claim(JOB, &json!({"_tool": "t"})) else { panic!("it runs") };
+        let Some(Claimed::Running(_, asked)) = early.claim(JOB, &CallJson::of_tool("t")) else { panic!("it runs") };
         assert_eq!(asked.len(), 1);
         assert!(matches!(early.elicit(PLACE, request()), Some((Some(JOB), _))));
         assert!(matches!(early.elicit((9, 9), request()), Some((None, _))));
@@ -178,8 +176,8 @@ mod tests {
     #[test]
     fn a_call_that_no_job_claims_is_dropped_and_its_elicitations_are_unanswered() {
         let mut early = early();
-        early.add((1, 1), Arc::new(json!({"_tool": "u"})));
-        early.claim(JOB, &json!({"_tool": "u"}));
+        early.add((1, 1), CallJson::of_tool("u"));
+        early.claim(JOB, &CallJson::of_tool("u"));
         early.elicit(PLACE, request());
         assert_eq!(early.drop_unclaimed(), [(LocalCall::Early { request: 1, index: 0 }, "k".to_owned())]);
         assert!(!early.contains(PLACE) && early.contains((1, 1)));

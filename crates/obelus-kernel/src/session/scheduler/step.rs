@@ -16,6 +16,7 @@ use crate::session::output::{CallReport, CallStatus};
 use crate::session::proposed_step::ProposedStep;
 use crate::session::report_error::ReportError;
 use crate::time::Time;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
 /// The status of a job. The last five are final.
@@ -135,7 +136,7 @@ pub(crate) struct Job {
 #[derive(Clone, Debug)]
 pub(crate) struct Frozen {
     /// The whole call.
-    pub(crate) call: Arc<Value>,
+    pub(crate) call: CallJson,
     /// Its parameters, if a person has edited them.
     pub(crate) edited: Option<Arc<Value>>,
 }
@@ -163,7 +164,7 @@ pub(crate) enum ValueState {
 impl ActiveStep {
     /// Parses the calls, expands them over instances and links them. Faults are returned with the call's index.
     pub(crate) fn new(
-        proposals: &[Arc<Value>],
+        proposals: &[CallJson],
         options: StepOptions,
         trigger: Trigger,
         literal: Origins,
@@ -361,7 +362,7 @@ impl ActiveStep {
         ProposedStep {
             number,
             options: StepOptions { sequential: self.sequential, keeps_results },
-            calls: self.calls.iter().map(|call| Arc::clone(&call.raw)).collect(),
+            calls: self.calls.iter().map(|call| call.raw.clone()).collect(),
             jobs: self.jobs.iter().map(|job| job.call).collect(),
         }
     }
@@ -377,7 +378,7 @@ impl ActiveStep {
             place: (at.step, at.job),
             call: match &job.frozen {
                 Some(frozen) => frozen.call.clone(),
-                None => self.calls[job.call].proposal_for(job.instance.as_deref()),
+                None => self.calls[job.call].raw.for_instance(job.instance.as_deref()),
             },
             status: job.status.into(),
             error: job.error.clone(),
@@ -422,7 +423,7 @@ impl Job {
     }
 
     /// The whole call, if a person has edited its parameters.
-    pub(crate) fn edited(&self) -> Option<&Arc<Value>> {
+    pub(crate) fn edited(&self) -> Option<&CallJson> {
         self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
     }
 

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::StepOptions;
 
 /// A scheduler with one step of calls to tools `a` and `b`, and its jobs in order.
@@ -10,7 +11,7 @@ fn scheduler(calls: Value, options: StepOptions) -> (Scheduler, Context, Vec<Job
         {"type": "tool", "tool": {"a": {"properties": {"x": {}}}, "b": {"properties": {"x": {}}}}},
     ]));
     let context = context.unwrap();
-    let calls: Vec<Arc<Value>> = calls.as_array().unwrap().iter().cloned().map(Arc::new).collect();
+    let calls: Vec<CallJson> = calls.as_array().unwrap().iter().cloned().map(Into::into).collect();
     let (step, faults) = ActiveStep::new(&calls, options, Trigger::Graph, Origins::default(), &context);
     assert!(faults.is_empty(), "{faults:?}");
     let mut scheduler = Scheduler::default();

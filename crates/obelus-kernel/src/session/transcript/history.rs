@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use obelus_notebook::call_fields::CallFields as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -273,8 +272,7 @@ fn name_and_status(call: &CallEntry) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
+    use obelus_notebook::call_json::CallJson;
     use serde_json::json;
 
     use super::*;
@@ -283,7 +281,7 @@ mod tests {
     fn call(place: u32, tool: &str, status: CallStatus, result: &str) -> TranscriptEvent {
         TranscriptEvent::Call(Box::new(CallEntry {
             place: (0, place),
-            call: Arc::new(json!({"_tool": tool})),
+            call: CallJson::of_tool(tool),
             status,
             error: None,
             at: Vec::new(),
@@ -441,7 +439,7 @@ mod tests {
     fn a_one_off_request_keeps_only_the_texts() {
         let mut history = History::default();
         history.push(user("hello"));
-        let (say, output, calls) = (Some("hi".to_owned()), Value::Null, vec![json!({"_tool": "t"})]);
+        let (say, output, calls) = (Some("hi".to_owned()), Value::Null, vec![CallJson::of_tool("t")]);
         history.push(TranscriptEvent::Answer { node: None, thought: None, say, calls, output });
         history.push(call(0, "read", CallStatus::Done, "r"));
         history.note_request(1_000);

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::call::Call;
 use crate::tool::Tool;
+use obelus_notebook::call_json::CallJson;
 use obelus_notebook::transcript_entry::{CallEntry, TranscriptEvent};
 
 /// An ended call, whose entry is made later.
@@ -31,7 +32,7 @@ impl PendingCall {
         if leaves_out_details && let Some(tool) = &call.tool {
             shown = without_details(shown, tool, "");
         }
-        entry.call = Arc::new(shown);
+        entry.call = shown.into();
         TranscriptEvent::Call(Box::new(entry))
     }
 }
@@ -51,9 +52,7 @@ fn without_details(value: Value, tool: &Tool, place: &str) -> Value {
 
 /// A call without remarks: its tool, its instance and its parameters.
 pub(in crate::session) fn params_alone(shown: &Value, call: &Call) -> Value {
-    let stays = |name: &str| {
-        if name.starts_with('_') { matches!(name, "_tool" | "_instance") } else { call.aside(name).is_none() }
-    };
+    let stays = |name: &str| CallJson::is_of_action(name) && call.aside(name).is_none();
     let fields: Map<String, Value> = shown
         .as_object()
         .into_iter()

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::call::ASIDES;
+use crate::call_json::CallJson;
 use crate::visible::visible;
 use crate::wording::{closest, short, type_name};
 
@@ -70,16 +71,16 @@ impl Step {
     }
 
     /// Converts the step to a call, in which parameters and other fields are on one level.
-    pub fn into_call(self) -> Value {
+    pub fn into_call(self) -> CallJson {
         let mut call = Map::with_capacity(1 + self.params.len() + self.beside.len());
         call.insert("_tool".to_owned(), self.method.into());
         call.extend(self.params);
         call.extend(self.beside);
-        Value::Object(call)
+        call.into()
     }
 
     /// Converts a call to a step. `is_param` returns whether an aside is a parameter of the tool.
-    pub fn from_call(call: &Value, is_param: impl Fn(&str) -> bool) -> Self {
+    pub fn from_call(call: &CallJson, is_param: impl Fn(&str) -> bool) -> Self {
         let mut step = Self::default();
         for (name, value) in call.as_object().into_iter().flatten() {
             match name.as_str() {

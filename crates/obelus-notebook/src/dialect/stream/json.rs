@@ -1,6 +1,7 @@
 //! Streams one JSON object with `say` and `calls`. Only the current call is buffered.
 
 use super::Piece;
+use crate::call_json::CallJson;
 use crate::dialect::entries;
 
 /// Longer keys are cut. The known keys are shorter.
@@ -183,7 +184,7 @@ impl JsonReader {
             if self.call.len() <= MOST_CALL {
                 let opened = |mut call| entries::open(&mut call).ok().map(|()| call);
                 match serde_json::from_slice(&self.call).ok().and_then(opened) {
-                    Some(call) => piece(Piece::Call { index: self.calls, call }),
+                    Some(call) => piece(Piece::Call { index: self.calls, call: CallJson::from(call) }),
                     None => self.at = Position::Done,
                 }
             }

@@ -5,7 +5,7 @@ use super::*;
 use crate::dialect::Solution;
 
 /// The streamed words and calls of an answer that arrives in pieces of this many characters.
-fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, Value)>) {
+fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, CallJson)>) {
     let (mut words, mut calls) = (String::new(), Vec::new());
     let mut reader = Reader::new(dialect);
     let all: Vec<char> = text.chars().collect();
@@ -29,13 +29,13 @@ fn texts_and_calls_are_reported_as_they_arrive() {
     assert_eq!(
         told,
         [
-            Piece::Call { index: 0, call: json!({"_tool": "a", "x": "]}{"}) },
+            Piece::Call { index: 0, call: json!({"_tool": "a", "x": "]}{"}).into() },
             Piece::Words("Ищу \"Окна\"\nё 😀".to_owned()),
         ],
         "the first call is told before the second has come"
     );
     reader.push(rest, |piece| told.push(piece));
-    assert_eq!(told[2..], [Piece::Call { index: 1, call: json!({"_tool": "b"}) }]);
+    assert_eq!(told[2..], [Piece::Call { index: 1, call: CallJson::of_tool("b") }]);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn only_top_level_members_of_the_answer_are_reported() {
     let text = r#"```json
         {"output": {"say": "no", "calls": [{"_tool": "no"}]}, "n": [1, {"a": "]"}], "t": true, "say": null, "calls": [1, {"_tool": "b"}]}
         ```"#;
-    assert_eq!(told(Dialect::Json, text, 3), (String::new(), vec![(0, json!(1)), (1, json!({"_tool": "b"}))]));
+    assert_eq!(told(Dialect::Json, text, 3), (String::new(), vec![(0, json!(1).into()), (1, CallJson::of_tool("b"))]));
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use obelus_connect::model::{ModelSpec, Playbook, open};
+use obelus_kernel::CallJson;
 use obelus_kernel::jq::Filter;
-use obelus_kernel::{Call, CallFields as _, Tool, closest};
+use obelus_kernel::{Call, Tool, closest};
 use obelus_runtime::files::{Places, Problem, read_document};
 use obelus_runtime::{Agent, SessionSpec};
 use serde_json::{Map, Value};
@@ -76,7 +77,7 @@ impl<'a> PlaybookCheck<'a> {
 
     fn rule(&mut self, rule: &Value, place: &str) {
         for (index, call) in rule["answer"]["calls"].as_array().into_iter().flatten().enumerate() {
-            self.call(call, &format!("{place}.answer.calls[{index}]"));
+            self.call(&call.clone().into(), &format!("{place}.answer.calls[{index}]"));
         }
         let groups = groups_of(rule["user"].as_str().unwrap_or_default());
         let mut texts = Vec::new();
@@ -137,8 +138,8 @@ impl<'a> PlaybookCheck<'a> {
         }
     }
 
-    fn call(&mut self, call: &Value, place: &str) {
-        for (index, text) in stray_scopes(call.get("_scopes"), None, &self.agent.context) {
+    fn call(&mut self, call: &CallJson, place: &str) {
+        for (index, text) in stray_scopes(call.scopes(), None, &self.agent.context) {
             self.note(&format!("{place}._scopes[{index}]"), &format!("`_scopes`: {text}"));
         }
         let Some(name) = call.tool().filter(|name| !has_template(name)) else { return };
@@ -164,7 +165,7 @@ impl<'a> PlaybookCheck<'a> {
             }
         }
         // Parameters that are missing may come from templates.
-        let (_, faults) = Call::read(&Arc::new(Value::Object(literals)), &agent.context);
+        let (_, faults) = Call::read(&literals.into(), &agent.context);
         for fault in faults.iter().filter(|fault| fault.property().is_none() && !fault.field.is_empty()) {
             self.note(&format!("{place}.{}", fault.field), &format!("`{name}`: {}", fault.words()));
         }

@@ -1,6 +1,5 @@
 //! The answers to commands that only read, made from a session: in this process, or a copy of a server's.
 
-use obelus_kernel::CallFields as _;
 use obelus_kernel::Path;
 use obelus_kernel::session::plan_graph::PlannedCall;
 use obelus_kernel::session::{CallStatus, Mode, Session};

@@ -5,7 +5,6 @@ mod asked;
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::CallFields as _;
 use obelus_kernel::session::{CallStatus, Mode};
 use obelus_runtime::people::{StepLine, Titles};
 use obelus_runtime::sessions::StepView;

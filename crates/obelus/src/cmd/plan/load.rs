@@ -139,7 +139,7 @@ fn notes_on_tools(check: &Check, spec: &SessionSpec, message: usize) -> Vec<Spec
     let written: Vec<_> = check.calls.iter().flat_map(Call::all_writes).cloned().collect();
     let mut notes = tool_notes(spec, Some(&written));
     for (index, call) in check.calls.iter().enumerate() {
-        let stray = stray_scopes(call.raw.get("_scopes"), Some(&written), &spec.context);
+        let stray = stray_scopes(call.raw.scopes(), Some(&written), &spec.context);
         notes.extend(stray.into_iter().map(|(scope, text)| SpecProblem {
             rule: Some("CALL-4"),
             field: format!("context[{message}].plan[{index}]._scopes[{scope}]"),

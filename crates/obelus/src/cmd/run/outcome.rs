@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session};
 use obelus_kernel::{Expr, Message};
 use obelus_runtime::people::{StepLine, Titles};
@@ -29,7 +29,7 @@ pub(super) fn outcomes<'a>(session: &'a Session, reply: &'a Reply) -> Vec<CallOu
 
 /// A result, with the call as it was proposed.
 struct ProposedResult<'a> {
-    call: &'a Value,
+    call: &'a CallJson,
     instance: &'a str,
     value: &'a Value,
 }
@@ -50,7 +50,7 @@ impl<'a> Results<'a> {
     }
 
     /// The result of a call as it ran. It is found by the proposal, which has references instead of values.
-    fn take(&mut self, call: &Value) -> Option<&'a Value> {
+    fn take(&mut self, call: &CallJson) -> Option<&'a Value> {
         let written = call.output_path()?;
         self.take_at(written, call).or_else(|| {
             // It names several paths.
@@ -59,7 +59,7 @@ impl<'a> Results<'a> {
         })
     }
 
-    fn take_at(&mut self, path: &str, call: &Value) -> Option<&'a Value> {
+    fn take_at(&mut self, path: &str, call: &CallJson) -> Option<&'a Value> {
         let instance = call.instance().unwrap_or_default();
         let is_of = |result: &ProposedResult<'_>| {
             result.instance == instance

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{Mode, Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
 use obelus_runtime::EventBody;
 use obelus_runtime::people::{QuestionView, StepLine, undone, why_it_ended};
@@ -91,7 +92,7 @@ impl ShowOptions {
 /// Whether a call that a person approved failed.
 fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
     let Some(question) = session.question(id) else { return false };
-    let is_asked = |call: &Value| question.calls.iter().any(|asked| is_same_call(&asked.call, call));
+    let is_asked = |call: &CallJson| question.calls.iter().any(|asked| is_same_call(&asked.call, call));
     reply.calls.iter().any(|report| report.status.did_not_succeed() && is_asked(&report.call))
 }
 

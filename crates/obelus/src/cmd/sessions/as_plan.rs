@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallId, Decision, Outcome, QuestionId, Session};
 use obelus_kernel::{Context, Message, Role, plan};
 use obelus_runtime::{EventBody, Request, SessionEvent, SessionSpec, SqliteStore, StoreError};
@@ -69,7 +69,7 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
 /// A call that succeeded, as the journal has it.
 struct EndedCall {
     /// The call, with its values.
-    ran: Arc<Value>,
+    ran: CallJson,
     /// Its step and index, and the record with which it began.
     began: Option<((u32, u32), u64)>,
     /// Whether a person said that it happened, and not with what result.
@@ -101,7 +101,7 @@ fn done_calls(
             places.clear();
         }
         let is_same = |ended: &EndedCall| {
-            !ended.is_result_unknown && stored["_tool"] == ended.ran["_tool"] && is_proposal_of(stored, &ended.ran)
+            !ended.is_result_unknown && stored.tool() == ended.ran.tool() && is_proposal_of(stored, &ended.ran)
         };
         let is_new_instance = places.iter().all(|(_, instance)| *instance != data.instance);
         let ran = ended.iter().position(is_same).filter(|_| is_new_instance).map(|found| ended.remove(found));
@@ -110,7 +110,8 @@ fn done_calls(
             {
                 let graph = view(record)?.plan_graph(usize::MAX);
                 let proposed = graph.calls.iter().find(|planned| planned.report.place == place);
-                proposed.inspect(|planned| keep_references(&mut call, &planned.proposed, &context.messages()[..at]));
+                proposed
+                    .inspect(|planned| keep_references(call.make_mut(), &planned.proposed, &context.messages()[..at]));
             }
             done.push(DoneCall { call, at, ran: ran.map(|ended| ended.ran), instance: data.instance.clone() });
         }
@@ -121,9 +122,9 @@ fn done_calls(
 }
 
 /// Whether a person changed a call: the plan has it in another form.
-fn is_edited(context: &Context, stored: &Value) -> bool {
+fn is_edited(context: &Context, stored: &CallJson) -> bool {
     !context.messages().iter().any(|message| match message {
-        Message::Plan(plan) => plan.calls.iter().any(|proposed| **proposed == *stored),
+        Message::Plan(plan) => plan.calls.iter().any(|proposed| proposed == stored),
         _ => false,
     })
 }
@@ -131,7 +132,7 @@ fn is_edited(context: &Context, stored: &Value) -> bool {
 /// The calls of the session that succeeded, in the order in which they ended.
 fn ended_calls(history: &[Arc<SessionEvent>]) -> Vec<EndedCall> {
     let mut begun: BTreeMap<CallId, EndedCall> = BTreeMap::new();
-    let mut in_doubt: BTreeMap<&QuestionId, Vec<&Arc<Value>>> = BTreeMap::new();
+    let mut in_doubt: BTreeMap<&QuestionId, Vec<&CallJson>> = BTreeMap::new();
     let mut ended = Vec::new();
     for event in history {
         match &event.body {
@@ -139,7 +140,7 @@ fn ended_calls(history: &[Arc<SessionEvent>]) -> Vec<EndedCall> {
                 // A delegate's calls are part of the call that it carries out.
                 let Some(place) = id.place() else { continue };
                 let began = Some((place, event.number.record));
-                begun.insert(id.clone(), EndedCall { ran: Arc::clone(call), began, is_result_unknown: false });
+                begun.insert(id.clone(), EndedCall { ran: call.clone(), began, is_result_unknown: false });
             }
             EventBody::CallEnded { id, outcome: Outcome::Value(_) | Outcome::Messages(_) } => {
                 ended.extend(begun.remove(id));
@@ -149,11 +150,7 @@ fn ended_calls(history: &[Arc<SessionEvent>]) -> Vec<EndedCall> {
             }
             EventBody::QuestionDecided { question, decision: Decision::Happened { result: Value::Null }, .. } => {
                 let calls = in_doubt.remove(question).into_iter().flatten();
-                ended.extend(calls.map(|call| EndedCall {
-                    ran: Arc::clone(call),
-                    began: None,
-                    is_result_unknown: true,
-                }));
+                ended.extend(calls.map(|call| EndedCall { ran: call.clone(), began: None, is_result_unknown: true }));
             }
             _ => {}
         }
@@ -164,19 +161,18 @@ fn ended_calls(history: &[Arc<SessionEvent>]) -> Vec<EndedCall> {
 /// Completed calls whose results are not stored, with the references of their plan.
 fn unkept_calls(context: &Context, ended: Vec<EndedCall>) -> impl Iterator<Item = DoneCall> {
     let messages = context.messages();
-    let is_kept = |call: &Value| {
+    let is_kept = |call: &CallJson| {
         messages.iter().any(|message| match message {
             Message::Data(data) => data.as_result().is_some_and(|(proposed, ..)| is_same(proposed, call)),
             _ => false,
         })
     };
-    let is_unkept = move |ended: &EndedCall| {
-        ended.is_result_unknown || (ended.ran.get("_outputPath").is_none() && !is_kept(&ended.ran))
-    };
+    let is_unkept =
+        move |ended: &EndedCall| ended.is_result_unknown || (ended.ran.output_path().is_none() && !is_kept(&ended.ran));
     let proposed = |ended: &EndedCall| {
-        let is_its = |proposed: &Value| {
+        let is_its = |proposed: &CallJson| {
             if ended.is_result_unknown {
-                proposed["_tool"] == ended.ran["_tool"] && is_proposal_of(proposed, &ended.ran)
+                proposed.tool() == ended.ran.tool() && is_proposal_of(proposed, &ended.ran)
             } else {
                 is_same(proposed, &ended.ran)
             }
@@ -194,15 +190,15 @@ fn unkept_calls(context: &Context, ended: Vec<EndedCall>) -> impl Iterator<Item 
     })
 }
 
-fn is_same(proposed: &Value, ran: &Value) -> bool {
-    proposed["_tool"] == ran["_tool"] && proposed.get("_outputPath").is_none() && is_proposal_of(proposed, ran)
+fn is_same(proposed: &CallJson, ran: &CallJson) -> bool {
+    proposed.tool() == ran.tool() && proposed.get("_outputPath").is_none() && is_proposal_of(proposed, ran)
 }
 
 /// A call for a plan: for all instances, and without fields that only applied when it was proposed. A result that no
 /// path was named for was pushed to `by_default`, the list of all results.
-fn as_planned(call: &Value, by_default: Option<&str>) -> Value {
+fn as_planned(call: &CallJson, by_default: Option<&str>) -> CallJson {
     let mut call = call.clone();
-    if let Value::Object(fields) = &mut call {
+    if let Some(fields) = call.make_mut().as_object_mut() {
         fields.retain(|name, value| !OF_THEN.contains(&name.as_str()) && name != "_instance" && !value.is_null());
         if let (Some(path), false) = (by_default, fields.contains_key("_outputPath")) {
             fields.insert("_outputPath".to_owned(), path.into());

@@ -1,16 +1,16 @@
 //! The events of a session as text for people.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use obelus_connect::bitrix24::event_words;
+use obelus_kernel::CallJson;
 use obelus_kernel::session::report_error::ReportError;
 use obelus_kernel::session::{
     About, CallId, CallReport, CallStatus, Decision, Outcome, Question, QuestionId, Reply, Session,
 };
 use obelus_runtime::EventBody;
 use obelus_runtime::people::{StepLine, Titles, how_it_ended};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::chat::styled;
 use super::super::people::{DelegateTitles, Narrator, by_in_words};
@@ -24,13 +24,13 @@ pub(super) struct EventTexts<'a> {
     /// The agent's name.
     agent: String,
     /// The running calls.
-    calls: BTreeMap<CallId, Arc<Value>>,
+    calls: BTreeMap<CallId, CallJson>,
     /// The places of calls that are already listed as begun or not begun. A reply lists them again.
     covered: BTreeSet<(u32, u32)>,
     /// The delegates at work.
     delegates: DelegateTitles,
     /// The calls in doubt, by question.
-    doubts: BTreeMap<QuestionId, Arc<Value>>,
+    doubts: BTreeMap<QuestionId, CallJson>,
 }
 
 /// The languages of the session's own reasons.
@@ -58,7 +58,7 @@ impl<'a> EventTexts<'a> {
             EventBody::UserSaid { text, by: Some(by) } => Some(speech(&by_in_words(by, self.narrator.phrases), text)),
             EventBody::AgentSaid { text } => Some(speech(&self.agent, text)),
             EventBody::CallBegan { id, call, .. } => {
-                self.calls.insert(id.clone(), Arc::clone(call));
+                self.calls.insert(id.clone(), call.clone());
                 self.covered.extend(id.place());
                 None
             }
@@ -96,13 +96,13 @@ impl<'a> EventTexts<'a> {
     }
 
     /// The name of a call: its title and subject.
-    fn name(&self, call: &Value, titles: &Titles) -> String {
+    fn name(&self, call: &CallJson, titles: &Titles) -> String {
         StepLine::began(call, None, titles, self.narrator.phrases.language).words().plain()
     }
 
     fn ended(&self, id: &CallId, outcome: &Outcome) -> String {
-        let named = json!({"_tool": id.to_string()});
-        let call = self.calls.get(id).map_or(&named, |call| &**call);
+        let named = CallJson::of_tool(id.to_string());
+        let call = self.calls.get(id).unwrap_or(&named);
         let step = StepLine::ended(
             call,
             outcome,
@@ -124,7 +124,7 @@ impl<'a> EventTexts<'a> {
         let mut what = what.or_else(|| question.description.lines().next().map(visible)).unwrap_or_default();
         if let (About::InDoubt, Some(call)) = (question.about, call) {
             what = fill(words.in_doubt, &[&what]);
-            self.doubts.insert(question.id.clone(), Arc::clone(call));
+            self.doubts.insert(question.id.clone(), call.clone());
         }
         let asked = fill(words.asked, &[&question.id.to_string()]);
         let indent = "  ".repeat(callers.len() + 1);

@@ -1,6 +1,6 @@
 //! Turns literals from the user's messages into inputs of a plan (PLAN-12).
 
-use obelus_kernel::CallFields as _;
+use obelus_kernel::CallJson;
 use obelus_kernel::{Context, Expr, Message, Path, Role, type_name};
 use serde_json::{Map, Value, json};
 
@@ -24,9 +24,9 @@ impl Inputs {
     }
 
     /// The call with references instead of the user's literals.
-    pub(super) fn lift_call(&mut self, call: &Value, context: &Context) -> Value {
+    pub(super) fn lift_call(&mut self, call: &CallJson, context: &Context) -> Value {
         let tool = call.tool().and_then(|name| context.tool(name));
-        let mut lifted = call.clone();
+        let mut lifted = Value::clone(call);
         for (name, value) in lifted.as_object_mut().into_iter().flatten().filter(|(name, _)| !name.starts_with('_')) {
             let Some(schema) = tool.and_then(|tool| tool.param(name)) else { continue };
             *value = self.lift(value, name, schema);

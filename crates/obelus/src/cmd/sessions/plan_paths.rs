@@ -7,18 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::plan::{self, Check};
-use obelus_kernel::{Call, CallFields as _, Context, Expr, Message, Path, PlanMode, Rule};
-use serde_json::{Value, json};
+use obelus_kernel::{Call, Context, Expr, Message, Path, PlanMode, Rule};
+use serde_json::Value;
 
 /// A completed call.
 pub(super) struct DoneCall {
     /// The call, with its references.
-    pub(super) call: Value,
+    pub(super) call: CallJson,
     /// The index of the message with its result; the number of messages if the result is not stored.
     pub(super) at: usize,
     /// The call as it ran, if the journal has it.
-    pub(super) ran: Option<Arc<Value>>,
+    pub(super) ran: Option<CallJson>,
     /// The instance that it ran for.
     pub(super) instance: Option<String>,
 }
@@ -67,7 +68,7 @@ pub(super) fn separate(done: &mut [DoneCall], context: &Context) -> Result<NewPa
 }
 
 fn check_of(done: &[DoneCall], context: &Context) -> Check {
-    let calls: Vec<Arc<Value>> = done.iter().map(|done| Arc::new(done.call.clone())).collect();
+    let calls: Vec<CallJson> = done.iter().map(|done| done.call.clone()).collect();
     plan::check(&calls, PlanMode::Eager, context)
 }
 
@@ -90,7 +91,7 @@ impl Separation<'_> {
             let new = (replaces && self.is_touched(index, path, done)).then(|| self.free_name(path, &done[index].call));
             let name = new.flatten().unwrap_or_else(|| self.name_at(path, at));
             if name != *path {
-                done[index].call["_outputPath"] = name.to_string().into();
+                done[index].call.set_output_path(&name.to_string());
                 self.new.renamed.push((name.to_string(), path.to_string()));
             }
             if replaces {
@@ -127,15 +128,16 @@ impl Separation<'_> {
     }
 
     /// A path beside this one that nothing else uses. If the schema forbids it there, it is of another kind.
-    fn free_name(&self, path: &Path, call: &Value) -> Option<Path> {
+    fn free_name(&self, path: &Path, call: &CallJson) -> Option<Path> {
         let parse = |text: String| match Expr::parse(&text) {
             Ok(Expr::Ref(path)) => Some((*path).clone()),
             _ => None,
         };
         let last = path.to_string().rsplit('.').next().unwrap_or_default().trim_start_matches('†').to_owned();
         let is_permitted = |name: &Path| {
-            let call = json!({"_tool": call.tool(), "_outputPath": name.to_string()});
-            Call::read(&Arc::new(call), self.context).1.iter().all(|fault| fault.rule != Rule::Ctx7)
+            let mut call = CallJson::of_tool(call.tool());
+            call.set_output_path(&name.to_string());
+            Call::read(&call, self.context).1.iter().all(|fault| fault.rule != Rule::Ctx7)
         };
         let is_free = |name: &Path| {
             let is_used = |call: &Call| {
@@ -170,7 +172,7 @@ impl Separation<'_> {
                     names.insert(path.to_string(), name.to_string());
                 }
             }
-            if let Some(fields) = call.call.as_object_mut() {
+            if let Some(fields) = call.call.make_mut().as_object_mut() {
                 let params = fields.iter_mut().filter(|(name, _)| !["_tool", "_outputPath"].contains(&name.as_str()));
                 params.for_each(|(_, value)| rename(value, &names));
             }
@@ -181,7 +183,7 @@ impl Separation<'_> {
     /// A tool that fixes its path is given all paths of its calls, and each call names its own.
     fn name_paths_of_tools(&mut self, done: &mut [DoneCall]) {
         let renamed: BTreeSet<String> = self.new.renamed.iter().map(|(name, _)| name.clone()).collect();
-        let is_renamed = |call: &Value| call.output_path().is_some_and(|path| renamed.contains(path));
+        let is_renamed = |call: &CallJson| call.output_path().is_some_and(|path| renamed.contains(path));
         let declares = |tool: &&str| self.context.tool(tool).is_some_and(|tool| tool.meta("_outputPath").is_some());
         let tools = done.iter().filter(|done| is_renamed(&done.call)).filter_map(|done| done.call.tool());
         let tools: BTreeSet<String> = tools.filter(declares).map(str::to_owned).collect();
@@ -190,7 +192,7 @@ impl Separation<'_> {
             if done.call.output_path().is_none() {
                 let mut fixed = self.check.calls[index].writes().map(ToString::to_string);
                 let Some(path) = fixed.next() else { continue };
-                done.call["_outputPath"] = path.into();
+                done.call.set_output_path(&path);
             }
             let path = done.call.output_path().unwrap_or_default().to_owned();
             self.new.of_tools.entry(tool).or_default().insert(path);
@@ -199,12 +201,12 @@ impl Separation<'_> {
 }
 
 /// Whether a call replaces the value at its path, instead of adding to it.
-fn replaces(call: &Value, context: &Context) -> bool {
+fn replaces(call: &CallJson, context: &Context) -> bool {
     let declared = || {
         let tool = call.tool().and_then(|name| context.tool(name))?;
-        tool.meta("_outputMethod")?.fixed.as_ref()
+        tool.meta("_outputMethod")?.fixed.as_ref()?.as_str()
     };
-    call.get("_outputMethod").or_else(declared).is_none_or(|method| method == "set")
+    call.output_method().or_else(declared).is_none_or(|method| method == "set")
 }
 
 /// The number of messages that each call saw when its references were resolved: the latest that gives the values it

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_kernel::{CallFields as _, Time};
 use obelus_runtime::engine::{Digest, Record, RestoreError};
 use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};

@@ -21,10 +21,10 @@ fn a_rule_does_not_repeat_ended_calls_while_another_waits() {
     tell(&mut prompt, (0, 0), "find", CallStatus::Done);
     tell(&mut prompt, (0, 1), "lend", CallStatus::Waiting);
     let again = solution(text, &prompt);
-    assert_eq!((again.say.as_deref(), again.calls), (Some("I lend it."), vec![call("lend")]));
+    assert_eq!((again.say.as_deref(), again.calls), (Some("I lend it."), vec![call("lend").into()]));
     prompt.texts.push(("assistant".to_owned(), "I lend it.".to_owned()));
     let again = solution(text, &prompt);
-    assert_eq!((again.say, again.calls), (None, vec![call("lend")]), "its text is said once");
+    assert_eq!((again.say, again.calls), (None, vec![call("lend").into()]), "its text is said once");
     // The user's next message begins another turn, in which the call may be made again.
     prompt.texts.push(("user".to_owned(), "lend".to_owned()));
     prompt.transcript.push(happened(2, TranscriptEvent::User { text: "lend".to_owned(), time: Time(0) }));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallReport, CallStatus};
 use serde_json::Value;
 
@@ -55,8 +56,7 @@ impl AskedSteps {
 }
 
 fn own(call: &Value) -> BTreeMap<String, Value> {
-    let is_own =
-        |name: &str| name == "_tool" || name == "_instance" || !(name.starts_with('_') || BESIDE.contains(&name));
+    let is_own = |name: &str| CallJson::is_of_action(name) && !BESIDE.contains(&name);
     let fields = call.as_object().into_iter().flatten();
     fields.filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }

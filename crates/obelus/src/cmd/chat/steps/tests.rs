@@ -4,7 +4,6 @@ use crate::language::words_of;
 use obelus_kernel::session::CallReport;
 use obelus_kernel::session::report_error::ReportError;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// The error of a report, from its JSON.
 fn error(form: Value) -> Option<Box<ReportError>> {
@@ -12,7 +11,7 @@ fn error(form: Value) -> Option<Box<ReportError>> {
 }
 
 fn report(place: StepPlace, call: Value, status: CallStatus) -> CallReport {
-    CallReport { place, call: Arc::new(call), status, error: None }
+    CallReport { place, call: call.into(), status, error: None }
 }
 
 fn see(steps: &mut TurnSteps, calls: &[CallReport], context: &StepContext<'_>) {
