@@ -1,6 +1,7 @@
 //! Commands on the sessions of a server, a store that a server holds, and events from a portal to a server.
 
 mod alike;
+mod ended;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
