@@ -2,6 +2,7 @@
 
 mod alike;
 mod ended;
+mod words;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
