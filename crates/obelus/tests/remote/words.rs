@@ -18,3 +18,16 @@ fn a_paused_session_notes_a_message_without_waiting() {
     let resumed = office.remote(&["sessions", "resume", "s"], "", 0);
     assert!(resumed.contains("You said: hello again"), "{resumed}");
 }
+
+#[test]
+fn a_fork_says_where_it_begins_and_what_was_done_after_that() {
+    let office = Office::open("fork-words");
+    office.remote(&["chat", "--agent", "desk", "--session", "s"], "set 1\n", 3);
+    office.remote(&["answer", "s:q1", "approve"], "", 0);
+    let forked = office.remote(&["sessions", "fork", "s", "t", "--at", "1"], "", 0);
+    assert!(forked.contains("`t` begins where `s` was after record 1, and is paused"), "{forked}");
+    assert!(forked.contains(&format!("obelus sessions resume t --server {}`", office.url)), "{forked}");
+    assert!(forked.contains("also done: change × 1. If `t` goes on from there, this may be done again"), "{forked}");
+    let now = office.expect(&["sessions", "fork", "s", "u", "--store", &office.path("store")], "", 0);
+    assert!(now.starts_with("`u` begins where `s` was after record ") && !now.contains("also done"), "{now}");
+}

@@ -1,9 +1,11 @@
 //! Answers questions of a server's sessions, and pauses, resumes, forks and removes them.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, ClientError, encoded};
 use obelus_kernel::session::CallReport;
-use obelus_runtime::sessions::SessionStatus;
+use obelus_runtime::sessions::{Forked, SessionStatus};
 use serde_json::{Value, json};
 
 use super::inspect::status_of;
@@ -11,6 +13,7 @@ use super::{followed, print_turn, rested, steps_that_read_it, text};
 use crate::cli::Verb;
 use crate::cmd::people::{by_in_words, only_calls, value_said};
 use crate::cmd::run::is_same_call;
+use crate::cmd::sessions::transfer::print_fork;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
@@ -197,7 +200,17 @@ pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) 
         body["at"] = at.into();
     }
     let forked = client.post(&format!("/api/v1/sessions/{}/fork", encoded(id)), &body).await?;
-    output::answer(&visible(text(&forked, "id")));
+    let forked = Forked {
+        at: forked["at"].as_u64().unwrap_or_default(),
+        is_paused: forked["paused"].as_bool().unwrap_or_default(),
+    };
+    // The fork exists, also if the forecast cannot be read.
+    let forecast = client.get(&format!("/api/v1/sessions/{}/fork?at={}", encoded(id), forked.at)).await;
+    let mut later: BTreeMap<String, usize> = BTreeMap::new();
+    for call in forecast.unwrap_or_default()["later"].as_array().into_iter().flatten() {
+        *later.entry(text(call, "tool").to_owned()).or_default() += 1;
+    }
+    print_fork(id, new, &format!("{new} --server {}", client.address()), &forked, &later);
     Ok(Exit::Done)
 }
 
