@@ -31,3 +31,12 @@ fn a_fork_says_where_it_begins_and_what_was_done_after_that() {
     let now = office.expect(&["sessions", "fork", "s", "u", "--store", &office.path("store")], "", 0);
     assert!(now.starts_with("`u` begins where `s` was after record ") && !now.contains("also done"), "{now}");
 }
+
+#[test]
+fn a_message_that_does_not_count_as_an_answer_says_why() {
+    let office = Office::open("left-open");
+    let said = office.remote(&["chat", "--agent", "desk", "--session", "s"], "set 1\nwell, go ahead\n", 3);
+    assert!(said.contains("This message did not answer the question q1: "), "{said}");
+    let other = office.remote(&["chat", "--session", "s"], "good morning\n", 3);
+    assert!(!other.contains("did not answer"), "it is not meant as an answer: {other}");
+}

@@ -7,12 +7,17 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::{Result, anyhow};
 use obelus_channel::client::{Client, ClientError, EventReader, encoded};
+use obelus_kernel::session::QuestionId;
+use obelus_runtime::people::QuestionView;
+use obelus_runtime::sessions::InboxId;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::copy::SessionCopy;
 use super::{exit_of_output, followed, language, print_step, rested, steps_that_read_it, text};
 use crate::cli::{ChatArgs, ModeArg};
 use crate::cmd::people::{by_in_words, value_said};
+use crate::cmd::sessions::inspect;
 use crate::language::{chosen, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
@@ -103,11 +108,28 @@ impl Remote<'_> {
         Ok(if known["paused_by"].is_string() { Exit::Waiting } else { asked })
     }
 
-    /// Sends a message, shows the consequences, and asks questions.
+    /// Sends a message, shows the consequences, and asks questions. Says why a message that may be meant as an answer has
+    /// not answered a question.
     async fn say(&mut self, words: &str) -> Result<Exit> {
+        let known = self.client.get(&self.path("")).await?;
+        let open = ids(&known["questions"], "id");
         let accepted = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
         let turn = self.follow(text(&accepted, "event")).await?;
+        if !open.is_empty() && !turn.is_null() {
+            self.report_left_open(words, &open).await?;
+        }
         self.came_to(&turn).await
+    }
+
+    /// Says why a message left these questions open, if it may be meant as an answer.
+    async fn report_left_open(&self, words: &str, open: &[String]) -> Result<()> {
+        let open: Vec<QuestionId> = open.iter().filter_map(|id| InboxId::parse(id)).map(|id| id.question).collect();
+        let copy = SessionCopy::of(self.client, &self.session).await?;
+        let session = inspect::read(&copy.store, &self.session, None)?;
+        if let Some(left) = QuestionView::left_open(&session, words, &open, self.phrases.language) {
+            output::note(&left);
+        }
+        Ok(())
     }
 
     /// Says that a paused session has taken an input, or that it was paused within a turn; returns whether it is paused.
