@@ -162,8 +162,9 @@ async fn send_consequences(
     approved: Option<QuestionId>,
     mut events: Subscription,
 ) -> Result<()> {
-    let read = |session: &Session| (Narrator::of(session), session.paused().map(str::to_owned));
-    let (narrator, paused) = handle.inspect(read).await?;
+    let read =
+        |session: &Session| (Narrator::of(session), RunningCalls::of(session), session.paused().map(str::to_owned));
+    let (narrator, mut begun, paused) = handle.inspect(read).await?;
     if let Some(by) = paused {
         let by = by_in_words(&by, narrator.phrases);
         let noted = fill(narrator.phrases.sessions.noted, &[&by, &visible(named)]);
@@ -171,7 +172,6 @@ async fn send_consequences(
         return send_exit(write, Exit::Done).await;
     }
     let narrator = narrator.with_pages(handle.pictures());
-    let mut begun = RunningCalls::default();
     while let Some(event) = events.next().await {
         let line = match &event.body {
             EventBody::AgentSaid { text } => Some(visible(text)),
