@@ -14,7 +14,7 @@ const SLOW: &str = "{exec: [sh, -c, 'touch began; while [ ! -e gate ]; do sleep 
 #[test]
 fn an_answer_says_that_it_was_taken_if_the_server_ends_before_the_outcome() {
     for (signal, json) in [("-TERM", None), ("-KILL", None), ("-TERM", Some("--json"))] {
-        let office = Office::open(&format!("ended{signal}{}", json.unwrap_or_default()));
+        let mut office = Office::open(&format!("ended{signal}{}", json.unwrap_or_default()));
         let agent = office.folder.join("agents/slow");
         fs::create_dir_all(&agent).unwrap();
         fs::write(agent.join("agent.yaml"), AGENT.replace("{jq: '{title: \"Windows\"}'}", SLOW)).unwrap();
@@ -34,6 +34,12 @@ fn an_answer_says_that_it_was_taken_if_the_server_ends_before_the_outcome() {
         assert!(said.contains(&taken), "{signal}: {said}");
         assert!(said.contains(&format!("obelus inbox --server {}", office.url)), "{said}");
         assert_eq!(said.contains("{\"taken\":true}"), json.is_some(), "{said}");
+        if signal == "-KILL" {
+            office.server.wait().unwrap();
+            (office.server, office.url) = Office::serve(&office.folder);
+            let settled = office.remote(&["answer", "s:q2", "happened", "--result", "{\"title\": \"Doors\"}"], "", 0);
+            assert!(settled.contains("✓ Change a deal: Doors"), "{settled}");
+        }
     }
 }
 

@@ -15,6 +15,10 @@ fn a_paused_session_notes_a_message_without_waiting() {
     assert!(held.contains("it is noted; the session was paused by"), "{held}");
     assert!(!said.contains("You said: hello") && !held.contains("You said: hello"), "{said}{held}");
     office.remote(&["chat", "--session", "s"], "", 3);
+    office.remote(&["chat", "--agent", "desk", "--session", "t"], "set 1\n", 3);
+    office.remote(&["sessions", "pause", "t"], "", 0);
+    let answered = office.remote(&["approve", "t:q1"], "", 0);
+    assert!(answered.contains("it is noted; the session was paused by"), "{answered}");
     let resumed = office.remote(&["sessions", "resume", "s"], "", 0);
     assert!(resumed.contains("You said: hello again"), "{resumed}");
 }

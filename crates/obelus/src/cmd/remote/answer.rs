@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, ClientError, encoded};
-use obelus_kernel::session::CallReport;
+use obelus_kernel::session::{CallReport, Decision};
+use obelus_runtime::people::Titles;
 use obelus_runtime::sessions::{Forked, SessionStatus};
 use serde_json::{Value, json};
 
+use super::copy::SessionCopy;
 use super::inspect::status_of;
 use super::{followed, print_turn, rested, steps_that_read_it, text};
 use crate::cli::Verb;
-use crate::cmd::people::{by_in_words, only_calls, value_said};
+use crate::cmd::chat::styled;
+use crate::cmd::people::{Narrator, by_in_words, happened_step, only_calls, value_said};
 use crate::cmd::run::is_same_call;
+use crate::cmd::sessions::inspect;
 use crate::cmd::sessions::transfer::print_fork;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
@@ -34,8 +38,18 @@ pub(super) async fn answer(
         row["digest"].clone()
     };
     body["digest"] = digest.map_or(shown, Value::from);
+    let session = text(&row, "session");
+    let known = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
     let accepted = client.post(&format!("{path}/answer"), &body).await?;
-    let (turn, exit) = finish(client, text(&row, "session"), text(&accepted, "event"), as_json).await?;
+    if let Some(by) = known["paused_by"].as_str() {
+        // A paused session takes the answer, but does nothing yet.
+        print_paused(client, session, by, true, as_json);
+        return Ok(Exit::Done);
+    }
+    if let (Verb::Happened { .. }, false) = (verb, as_json) {
+        print_happened(client, session, &row, body["result"].take()).await?;
+    }
+    let (turn, exit) = finish(client, session, text(&accepted, "event"), as_json).await?;
     let starts = matches!(verb, Verb::Approve { .. } | Verb::Edit { .. } | Verb::DidNot);
     Ok(if exit == Exit::Done && starts && has_failed(&row, &turn) { Exit::Failed } else { exit })
 }
@@ -127,6 +141,33 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     }))
 }
 
+/// Prints the step of an effect in doubt that happened: it has no event of its own.
+async fn print_happened(client: &Client, session: &str, row: &Value, result: Value) -> Result<()> {
+    let copy = SessionCopy::of(client, session).await?;
+    let read = inspect::read(&copy.store, session, None)?;
+    let phrases = words_of(None);
+    let narrator = Narrator { phrases, titles: Titles::of(read.context(), phrases.code) };
+    if let Some(step) = happened_step(&row["calls"][0], &Decision::Happened { result }, &narrator) {
+        output::note(&format!("  {}", styled(step.line()).styled()));
+    }
+    Ok(())
+}
+
+/// Says that a paused session has taken an answer, or that it was paused while it carried it out.
+fn print_paused(client: &Client, session: &str, by: &str, is_noted: bool, as_json: bool) {
+    if as_json {
+        output::json(&json!({"taken": true, "paused": by}));
+        return;
+    }
+    let (id, by, words) = (visible(session), by_in_words(by, words_of(None)), &words_of(None).sessions);
+    let named = format!("{id} --server {}", visible(client.address()));
+    output::note(&if is_noted {
+        fill(words.noted, &[&by, &named])
+    } else {
+        fill(words.paused_by, &[&id, &by, &named])
+    });
+}
+
 /// Waits for the turn, and prints its steps and its result; returns it with the exit code. If the server ends before,
 /// says that the input was taken.
 async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> Result<(Value, Exit)> {
@@ -162,12 +203,7 @@ async fn print_end(client: &Client, session: &str, turn: &Value, as_json: bool) 
     }
     let known = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
     if let Some(by) = known["paused_by"].as_str() {
-        let (id, by_whom) = (visible(session), by_in_words(by, words_of(None)));
-        let named = format!("{id} --server {}", visible(client.address()));
-        output::note(&fill(words_of(None).sessions.paused_by, &[&id, &by_whom, &named]));
-        if as_json {
-            output::json(&json!({"taken": true, "paused": by}));
-        }
+        print_paused(client, session, by, false, as_json);
         return Ok(Some(Exit::Waiting));
     }
     if !known["turn"].is_null() {
