@@ -147,6 +147,11 @@ phrases! {
         held:
             "принято; продолжает процесс {}, у которого открыто хранилище",
             "taken; process {} goes on with it";
+        end_unknown:
+            "принято, но чем кончилось, неизвестно: {} завершается или не отвечает. Посмотрите: obelus inbox{}",
+            "it was taken, but it is not known how it ended: {} has ended or does not answer. Look with `obelus inbox{}`";
+        by_server: "сервер {}", "the server {}";
+        by_holder: "процесс, у которого открыто хранилище,", "the process that holds the store";
         waiting:
             "жду ответа процесса, у которого открыто хранилище",
             "waiting for the process that holds the store";

@@ -2,7 +2,6 @@
 
 use obelus_kernel::Time;
 use obelus_kernel::compose::Composed;
-use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::options::FollowUp;
 use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Prompt, Purpose, TranscriptEntry, TranscriptEvent};
 use serde_json::{Value, json};
@@ -10,38 +9,12 @@ use serde_json::{Value, json};
 /// An empty request.
 pub(super) fn bare() -> Prompt {
     Prompt {
-        purpose: Purpose::Solve,
-        node: None,
-        instructions: Vec::new(),
-        is_step: false,
-        step: Vec::new(),
         runs_calls: true,
-        catalogue: Vec::new(),
-        tools: Vec::new(),
         mode: "full",
         plan_mode: "eager",
         follow_up: FollowUp::Always,
-        kinds: Vec::new(),
-        recipes: Vec::new(),
-        given: Vec::new(),
-        transcript: Vec::new(),
-        state: Vec::new(),
-        state_has_questions: false,
-        by_person_only: Vec::new(),
-        open: Vec::new(),
-        plan: Vec::new(),
-        questions: Vec::new(),
-        errors: Vec::new(),
-        texts: Vec::new(),
-        dialect: Dialect::Json,
-        language: None,
-        now: Time(0),
-        time_zone: None,
-        observation: None,
-        observed: Default::default(),
-        pictures: Vec::new(),
-        out_of_format: None,
         answer: Composed::new(json!({"type": "object"}), Vec::new()).into(),
+        ..Prompt::default()
     }
 }
 

@@ -30,7 +30,7 @@ impl Session {
         self.scheduler.find(at)?;
         let call = self.scheduler.call(at);
         let before = call.tool.as_ref()?.before.as_ref()?;
-        let proposal = before.preview_call(&self.scheduler.frozen(at)?.params(call))?.into();
+        let proposal = before.preview_call(&self.scheduler.frozen(at)?.params(call))?;
         let (read, faults) = Call::read(&proposal, self.context());
         let tool = read.tool.clone().filter(|tool| faults.is_empty() && tool.effect == Effect::Read)?;
         self.settings.activity_of(&tool, read.activity.as_deref()).filter(|_| read.delegate.is_none())?;

@@ -26,10 +26,11 @@ use obelus_notebook::observation::Observation;
 use obelus_notebook::picture::Picture;
 
 /// What a request asks of the model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The next solution of the turn.
+    #[default]
     Solve,
     /// The result of one call that the model carries out itself.
     #[serde(rename = "think")]
@@ -44,7 +45,7 @@ pub enum Purpose {
 }
 
 /// Everything the model is shown for one request.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Prompt {
     /// What is asked.
     pub purpose: Purpose,
@@ -276,37 +277,15 @@ impl Session {
     fn bare_prompt(&self, purpose: Purpose, answer: AnswerSchema) -> Prompt {
         Prompt {
             purpose,
-            node: None,
             instructions: self.instructions(),
-            is_step: false,
-            step: Vec::new(),
-            runs_calls: false,
-            catalogue: Vec::new(),
-            tools: Vec::new(),
             mode: self.settings.mode.name(),
             plan_mode: PlanMode::Lazy.name(),
             follow_up: self.settings.follow_up,
-            kinds: Vec::new(),
-            recipes: Vec::new(),
-            given: Vec::new(),
-            transcript: Vec::new(),
-            state: Vec::new(),
-            state_has_questions: false,
-            by_person_only: Vec::new(),
-            open: Vec::new(),
-            plan: Vec::new(),
-            questions: Vec::new(),
-            errors: Vec::new(),
-            texts: Vec::new(),
-            dialect: Dialect::Json,
             language: self.settings.language.clone(),
             now: self.memory.now(),
             time_zone: self.settings.time_zone.clone(),
-            observation: None,
-            observed: BTreeMap::new(),
-            pictures: Vec::new(),
-            out_of_format: None,
             answer,
+            ..Prompt::default()
         }
     }
 

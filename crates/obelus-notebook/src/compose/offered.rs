@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Composed, Offer, composed};
 use crate::context::{Context, Instances};
@@ -73,6 +73,13 @@ impl AnswerSchema {
     /// The schema that a function composes.
     pub(crate) fn new(compose: impl FnOnce() -> Composed + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(compose))))
+    }
+}
+
+impl Default for AnswerSchema {
+    /// A schema that permits any answer.
+    fn default() -> Self {
+        Self::new(|| Composed::new(json!({}), Vec::new()))
     }
 }
 

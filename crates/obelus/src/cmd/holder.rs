@@ -3,7 +3,8 @@
 //! It listens on a Unix socket in the store's folder, for its owner only. A request is one JSON line, `{"session":
 //! "s", "tell": INPUT, "id": ID}`; the answer follows when the input is durable: `{"taken": true, "holder": PID}` or
 //! `{"refused": {"code", "text", "misfit"}}`. After a decision, lines `{"came": WORDS}` follow until the turn rests
-//! or is paused; when it rests, the last line is `{"exit": N}`, the exit code of the guest's command.
+//! or is paused; the last line is `{"exit": N}`, the exit code of the guest's command. A guest that does not get it
+//! does not know how its decision ended.
 //! An input with the same id is taken once, so a guest whose connection breaks before the answer repeats its request
 //! (DUR-13).
 
@@ -46,7 +47,7 @@ const WAITING: Duration = Duration::from_secs(10);
 const SILENT: Duration = Duration::from_secs(2);
 
 /// How long a guest waits for the next line about its decision.
-const CAME: Duration = Duration::from_secs(60);
+const CAME: Duration = Duration::from_secs(600);
 
 /// How often a guest retries after a broken connection, and the pause before.
 const TRIES: u32 = 3;
@@ -161,11 +162,17 @@ async fn send_consequences(
     approved: Option<QuestionId>,
     mut events: Subscription,
 ) -> Result<()> {
-    let read = |session: &Session| (Narrator::of(session), session.paused().is_some());
-    let (narrator, is_paused) = handle.inspect(read).await?;
+    let read =
+        |session: &Session| (Narrator::of(session), RunningCalls::of(session), session.paused().map(str::to_owned));
+    let (narrator, mut begun, paused) = handle.inspect(read).await?;
+    if let Some(by) = paused {
+        let by = by_in_words(&by, narrator.phrases);
+        let noted = fill(narrator.phrases.sessions.noted, &[&by, &visible(named)]);
+        write.write_all(format!("{}\n", json!({"came": noted})).as_bytes()).await?;
+        return send_exit(write, Exit::Done).await;
+    }
     let narrator = narrator.with_pages(handle.pictures());
-    let mut begun = RunningCalls::default();
-    while !is_paused && let Some(event) = events.next().await {
+    while let Some(event) = events.next().await {
         let line = match &event.body {
             EventBody::AgentSaid { text } => Some(visible(text)),
             EventBody::Rested { reply } => came_in_the_end(reply, &narrator),
@@ -179,18 +186,22 @@ async fn send_consequences(
             write.write_all(format!("{}\n", json!({"came": line})).as_bytes()).await?;
         }
         match &event.body {
-            EventBody::Paused { .. } => break,
+            EventBody::Paused { .. } => return send_exit(write, Exit::Waiting).await,
             EventBody::Rested { reply } => {
                 let (reply, shown) =
                     (reply.clone(), ShowOptions { as_json: false, is_plan: false, store: StoreArgs::default() });
                 let exit = handle.inspect(move |session| shown.exit(session, &reply, approved.as_ref())).await?;
-                write.write_all(format!("{}\n", json!({"exit": exit as u8})).as_bytes()).await?;
-                break;
+                return send_exit(write, exit).await;
             }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Sends a guest the exit code of its command, as the last line.
+async fn send_exit(write: &mut (impl AsyncWriteExt + Unpin), exit: Exit) -> Result<()> {
+    Ok(write.write_all(format!("{}\n", json!({"exit": exit as u8})).as_bytes()).await?)
 }
 
 /// The final text of a turn that was not yet sent, and why it ended if it has no result.
@@ -258,7 +269,8 @@ fn asked(line: &str) -> Result<GuestRequest, String> {
 
 /// Gives a session an input through the process that holds its store. `tell` gets that process's answers, as data and
 /// as text: that it was taken, and the consequences of a decision. `named` is the session as commands name it, with its
-/// store if that was named. Returns the exit code of the command.
+/// store if that was named. Returns the exit code of the command; none if a decision was taken, and it is not known how
+/// it ended.
 pub(crate) fn send_to_holder(
     folder: &Path,
     id: &str,
@@ -266,7 +278,7 @@ pub(crate) fn send_to_holder(
     named: &str,
     phrases: &Words,
     tell: &dyn Fn(&Value, &str),
-) -> Result<Exit> {
+) -> Result<Option<Exit>> {
     let address = SocketAddress::of(folder)?;
     let request = json!({"session": id, "named": named, "tell": input, "id": InputId::drawn()}).to_string();
     let mut tries = 1;
@@ -297,7 +309,8 @@ pub(crate) fn send_to_holder(
                 _ => fill(phrases.answering.held, &[&holder]),
             };
             tell(&answer, &taken);
-            Ok(read_consequences(stream, &mut |line| tell(&json!({"came": line}), line)))
+            let exit = read_consequences(stream, &mut |line| tell(&json!({"came": line}), line));
+            Ok(if matches!(input, Input::Decide { .. }) { exit } else { Some(Exit::Done) })
         }
     }
 }
@@ -326,10 +339,11 @@ fn ask(
     Ok((line, stream))
 }
 
-/// Reads the holder's lines about a decision, with a time limit; returns the exit code, which the last one has.
-fn read_consequences(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMut(&str)) -> Exit {
+/// Reads the holder's lines about a decision, with a time limit; returns the exit code, which the last one has. None if
+/// the holder ended before.
+fn read_consequences(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMut(&str)) -> Option<Exit> {
     use std::io::BufRead;
-    let (mut line, mut exit) = (String::new(), Exit::Done);
+    let (mut line, mut exit) = (String::new(), None);
     while stream.get_ref().set_read_timeout(Some(CAME)).is_ok()
         && stream.read_line(&mut line).is_ok_and(|bytes| bytes > 0)
     {
@@ -338,7 +352,7 @@ fn read_consequences(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn F
             tell(words);
         }
         let code = event.as_ref().and_then(|event| event["exit"].as_u64());
-        exit = code.and_then(Exit::of_code).unwrap_or(exit);
+        exit = code.and_then(Exit::of_code).or(exit);
         line.clear();
     }
     exit

@@ -8,7 +8,7 @@ use anyhow::Result;
 use obelus_kernel::CallJson;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::sent_by::SentBy;
-use obelus_kernel::session::{About, CallId, CallReport, CallStatus, Outcome, Session};
+use obelus_kernel::session::{About, CallId, CallReport, CallStatus, Decision, Outcome, Question, QuestionId, Session};
 use obelus_kernel::{Time, Tool};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
@@ -144,14 +144,39 @@ impl DelegateTitles {
     }
 }
 
-/// The running calls, so that the line of an end can name the call.
+/// The end of a call in doubt of which a person says that it happened. It has no event of its own.
+pub(crate) fn happened_step(call: &CallJson, decision: &Decision, narrator: &Narrator) -> Option<StepLine> {
+    let Decision::Happened { result } = decision else { return None };
+    let outcome = match result {
+        Value::Null => Outcome::Messages(Vec::new()),
+        result => Outcome::Value(result.clone()),
+    };
+    Some(StepLine::ended(call, &outcome, &narrator.titles, narrator.phrases.language))
+}
+
+/// The running calls and those in doubt, so that the line of an end can name the call.
 #[derive(Default)]
 pub(crate) struct RunningCalls {
     calls: BTreeMap<CallId, CallJson>,
+    doubts: BTreeMap<QuestionId, CallJson>,
     delegates: DelegateTitles,
 }
 
 impl RunningCalls {
+    /// With the calls of a session that are in doubt.
+    pub(crate) fn of(session: &Session) -> Self {
+        let mut calls = Self::default();
+        session.questions().iter().for_each(|question| calls.asked(question));
+        calls
+    }
+
+    /// Takes a question: it may be about a call in doubt.
+    pub(crate) fn asked(&mut self, question: &Question) {
+        if let (About::InDoubt, Some(asked)) = (question.about, question.calls.first()) {
+            self.doubts.insert(question.id.clone(), asked.call.clone());
+        }
+    }
+
     /// The line for a call that begins or ends (ASK-7): with its result or its error. Those of a delegate are indented
     /// below its call.
     pub(crate) fn line(&mut self, event: &EventBody, narrator: &Narrator) -> Option<String> {
@@ -177,6 +202,10 @@ impl RunningCalls {
                     return None;
                 }
                 Some(format!("  {}", DelegateTitles::line(id, &StepLine::ended(&call, outcome, titles, language))))
+            }
+            EventBody::QuestionDecided { question, decision, .. } => {
+                let step = happened_step(self.doubts.get(question)?, decision, narrator)?;
+                Some(format!("  {}", styled(step.line()).styled()))
             }
             EventBody::Delegated { id, report, tools } => {
                 let step = self.delegates.step(id, report, tools, narrator)?;

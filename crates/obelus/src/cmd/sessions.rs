@@ -104,7 +104,7 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
             let named = |id: &str| with_store(id, store);
             transfer::import(&viewer(&open_store(store)?), file, name.as_deref(), *trusted, named)
         }
-        SessionsCommand::Fork { id, new, at, store, .. } => transfer::fork_at(&open_store(store)?, id, new, *at),
+        SessionsCommand::Fork { id, new, at, store, .. } => transfer::fork_at(store, id, new, *at),
         SessionsCommand::Back { id, save, store, .. } => transfer::back(store, id, save),
         SessionsCommand::Consents { id, revoke, store, json, .. } => consents::run(id, revoke.as_deref(), store, *json),
         SessionsCommand::Pause { id, store, .. } => lifecycle::pause(id, store),

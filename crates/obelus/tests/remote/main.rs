@@ -1,11 +1,13 @@
 //! Commands on the sessions of a server, a store that a server holds, and events from a portal to a server.
 
 mod alike;
+mod ended;
+mod words;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
@@ -42,6 +44,12 @@ impl Office {
         fs::create_dir_all(folder.join("agents/desk")).unwrap();
         fs::write(folder.join("agents/desk/agent.yaml"), AGENT).unwrap();
         fs::write(folder.join("agents/desk/p.yaml"), PLAYBOOK).unwrap();
+        let (server, url) = Self::serve(&folder);
+        Self { folder, server, url }
+    }
+
+    /// Starts a server over the store, at any free port.
+    fn serve(folder: &Path) -> (Child, String) {
         let text = |name: &str| folder.join(name).display().to_string();
         let mut server = Command::new(env!("CARGO_BIN_EXE_obelus"))
             .args(["serve", "--listen", "127.0.0.1:0", "--agents", &text("agents"), "--store", &text("store")])
@@ -54,7 +62,7 @@ impl Office {
         let mut url = String::new();
         BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();
         assert!(url.starts_with("http://"), "{url}");
-        Self { folder, server, url: url.trim().to_owned() }
+        (server, url.trim().to_owned())
     }
 
     fn path(&self, name: &str) -> String {

@@ -28,6 +28,7 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
     let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
     assert_eq!(answered.status.code(), Some(3), "{}", words(&answered));
     assert!(!words(&answered).contains("q1"), "it is answered, not asked: {}", words(&answered));
+    assert!(words(&answered).contains("✓ mark"), "the step is shown: {}", words(&answered));
     let log = String::from_utf8(harness.does(&["sessions", "log", "s", "--lang", "en"]).stdout).unwrap();
     assert!(log.contains(": it is not known whether it happened (question q1)"), "no request for an approval: {log}");
     let (_, after) = log.split_once("question q1: it happened").expect("the answer");

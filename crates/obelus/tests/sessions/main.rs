@@ -3,6 +3,7 @@
 mod again;
 mod digests;
 mod doubt;
+mod ended;
 mod imported;
 mod only;
 mod paused;

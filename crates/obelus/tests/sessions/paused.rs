@@ -48,6 +48,7 @@ fn an_answer_through_another_process_says_that_the_session_was_paused() {
     let store = harness.folder.join("store").display().to_string();
     let way_on = format!("`s` was paused by a person at the command line: obelus sessions resume s --store {store}");
     assert!(words(&answered).contains(&way_on), "{}", words(&answered));
+    assert_eq!(answered.status.code(), Some(3), "as without the other process");
     fs::remove_file(gate).unwrap();
     fs::remove_file(holding).unwrap();
     holder.wait_with_output().unwrap();

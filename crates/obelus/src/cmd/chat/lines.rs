@@ -11,6 +11,8 @@ use super::screen::OutputKind;
 use super::talk::{News, Talk};
 use super::text::{PLAIN, StyledLine};
 use super::work::{ChatWork, ChatWorkResult};
+use crate::cli::StoreArgs;
+use crate::cmd::people::with_store;
 use crate::language::{fill, words_of};
 use crate::output::{DIM, Exit};
 
@@ -137,7 +139,10 @@ pub(super) async fn show_questions(talk: &mut Talk, shown: &mut Vec<QuestionId>)
         }
         let mut lines = question::lines(&talk.view(&asked).await?, false);
         if !talk.plays_itself {
-            lines.push(StyledLine::of(PLAIN, "  ").own(DIM, where_to_answer(&asked, talk.session.as_deref(), ask)));
+            lines.push(
+                StyledLine::of(PLAIN, "  ")
+                    .own(DIM, where_to_answer(&asked, talk.session.as_deref(), &talk.store, ask)),
+            );
         }
         talk.screen.lock().write(OutputKind::Question, &lines);
         shown.push(asked.id);
@@ -146,18 +151,23 @@ pub(super) async fn show_questions(talk: &mut Talk, shown: &mut Vec<QuestionId>)
 }
 
 /// Where and how to answer a question that cannot be answered here.
-fn where_to_answer(question: &Question, session: Option<&str>, ask: &obelus_words::Asking) -> String {
+fn where_to_answer(
+    question: &Question,
+    session: Option<&str>,
+    store: &StoreArgs,
+    ask: &obelus_words::Asking,
+) -> String {
     let is_in_doubt = question.about == About::InDoubt;
     let Some(session) = session else {
         return if is_in_doubt { ask.doubt_not_kept } else { ask.not_kept }.to_owned();
     };
-    let id = InboxId::new(session, &question.id).to_string();
+    let id = with_store(&InboxId::new(session, &question.id).to_string(), store);
     if is_in_doubt {
         fill(ask.doubt_elsewhere, &[&id, &id])
     } else if question.about == About::Input || question.asked_by().is_some() {
         fill(ask.answer_elsewhere, &[&id])
     } else {
-        fill(ask.elsewhere, &[session, &id])
+        fill(ask.elsewhere, &[&with_store(session, store), &id])
     }
 }
 
@@ -207,16 +217,20 @@ mod tests {
     fn an_effect_in_doubt_is_not_offered_for_approval() {
         let (_, mut question) = question::sample::about_one();
         for language in [obelus_words::Language::Russian, obelus_words::Language::English] {
-            let ask = &language.words().ask;
+            let (ask, at) = (&language.words().ask, StoreArgs::default());
             question.about = About::Call;
-            assert!(where_to_answer(&question, Some("s"), ask).contains("obelus answer s:q1 approve"));
+            assert!(where_to_answer(&question, Some("s"), &at, ask).contains("obelus answer s:q1 approve"));
+            let named = StoreArgs { store: Some("my store".into()), ..StoreArgs::default() };
+            let hint = where_to_answer(&question, Some("s"), &named, ask);
+            assert!(hint.contains("obelus chat --session s --store 'my store'"), "{hint}");
+            assert!(hint.contains("obelus answer s:q1 --store 'my store' approve"), "{hint}");
             question.about = About::InDoubt;
-            let hint = where_to_answer(&question, Some("s"), ask);
+            let hint = where_to_answer(&question, Some("s"), &at, ask);
             assert!(
                 hint.contains("obelus answer s:q1 happened") && hint.contains("obelus answer s:q1 did-not"),
                 "{hint}"
             );
-            for hint in [hint, where_to_answer(&question, None, ask)] {
+            for hint in [hint, where_to_answer(&question, None, &at, ask)] {
                 assert!(!hint.contains("approve") && !hint.contains("подтвер"), "{hint}");
             }
         }

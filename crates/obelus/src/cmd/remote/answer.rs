@@ -1,14 +1,23 @@
 //! Answers questions of a server's sessions, and pauses, resumes, forks and removes them.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow, bail};
-use obelus_channel::client::{Client, encoded};
-use obelus_kernel::session::CallReport;
+use obelus_channel::client::{Client, ClientError, encoded};
+use obelus_kernel::session::{CallReport, Decision};
+use obelus_runtime::people::Titles;
+use obelus_runtime::sessions::{Forked, SessionStatus};
 use serde_json::{Value, json};
 
+use super::copy::SessionCopy;
+use super::inspect::status_of;
 use super::{followed, print_turn, rested, steps_that_read_it, text};
 use crate::cli::Verb;
-use crate::cmd::people::{only_calls, value_said};
+use crate::cmd::chat::styled;
+use crate::cmd::people::{Narrator, by_in_words, happened_step, only_calls, value_said};
 use crate::cmd::run::is_same_call;
+use crate::cmd::sessions::inspect;
+use crate::cmd::sessions::transfer::print_fork;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
@@ -29,9 +38,18 @@ pub(super) async fn answer(
         row["digest"].clone()
     };
     body["digest"] = digest.map_or(shown, Value::from);
+    let session = text(&row, "session");
+    let known = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
     let accepted = client.post(&format!("{path}/answer"), &body).await?;
-    let turn = finished(client, text(&row, "session"), text(&accepted, "event"), as_json).await?;
-    let exit = print_end(client, &turn, as_json).await?;
+    if let Some(by) = known["paused_by"].as_str() {
+        // A paused session takes the answer, but does nothing yet.
+        print_paused(client, session, by, true, as_json);
+        return Ok(Exit::Done);
+    }
+    if let (Verb::Happened { .. }, false) = (verb, as_json) {
+        print_happened(client, session, &row, body["result"].take()).await?;
+    }
+    let (turn, exit) = finish(client, session, text(&accepted, "event"), as_json).await?;
     let starts = matches!(verb, Verb::Approve { .. } | Verb::Edit { .. } | Verb::DidNot);
     Ok(if exit == Exit::Done && starts && has_failed(&row, &turn) { Exit::Failed } else { exit })
 }
@@ -123,22 +141,81 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     }))
 }
 
+/// Prints the step of an effect in doubt that happened: it has no event of its own.
+async fn print_happened(client: &Client, session: &str, row: &Value, result: Value) -> Result<()> {
+    let copy = SessionCopy::of(client, session).await?;
+    let read = inspect::read(&copy.store, session, None)?;
+    let phrases = words_of(None);
+    let narrator = Narrator { phrases, titles: Titles::of(read.context(), phrases.code) };
+    if let Some(step) = happened_step(&row["calls"][0].clone().into(), &Decision::Happened { result }, &narrator) {
+        output::note(&format!("  {}", styled(step.line()).styled()));
+    }
+    Ok(())
+}
+
+/// Says that a paused session has taken an answer, or that it was paused while it carried it out.
+fn print_paused(client: &Client, session: &str, by: &str, is_noted: bool, as_json: bool) {
+    if as_json {
+        output::json(&json!({"taken": true, "paused": by}));
+        return;
+    }
+    let (id, by, words) = (visible(session), by_in_words(by, words_of(None)), &words_of(None).sessions);
+    let named = format!("{id} --server {}", visible(client.address()));
+    output::note(&if is_noted {
+        fill(words.noted, &[&by, &named])
+    } else {
+        fill(words.paused_by, &[&id, &by, &named])
+    });
+}
+
+/// Waits for the turn, and prints its steps and its result; returns it with the exit code. If the server ends before,
+/// says that the input was taken.
+async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> Result<(Value, Exit)> {
+    let ended = match finished(client, session, after, as_json).await {
+        Ok(turn) => print_end(client, session, &turn, as_json).await.map(|exit| exit.map(|exit| (turn, exit))),
+        Err(error) => Err(error),
+    };
+    match ended {
+        Ok(Some(ended)) => Ok(ended),
+        Err(error) if !error.is::<ClientError>() => Err(error),
+        Ok(None) | Err(_) => {
+            if as_json {
+                output::json(&json!({"taken": true}));
+            }
+            let (words, address) = (&words_of(None).answering, visible(client.address()));
+            let (server, at) = (fill(words.by_server, &[&address]), format!(" --server {address}"));
+            output::warning(&fill(words.end_unknown, &[&server, &at]));
+            Ok((Value::Null, Exit::Failed))
+        }
+    }
+}
+
 /// Waits for the turn, and prints its steps.
 async fn finished(client: &Client, session: &str, after: &str, as_json: bool) -> Result<Value> {
     if as_json || after.is_empty() { rested(client, session).await } else { followed(client, session, after).await }
 }
 
-/// Prints the result of a turn.
-async fn print_end(client: &Client, turn: &Value, as_json: bool) -> Result<Exit> {
-    match turn {
-        Value::Null => {
-            if as_json {
-                output::json(&json!({"taken": true}));
-            }
-            Ok(Exit::Done)
-        }
-        turn => print_turn(client, turn, text(turn, "text"), as_json).await,
+/// Prints the result of a turn, or why there is none yet. None if it still runs: the server is about to end, or has
+/// waited long enough.
+async fn print_end(client: &Client, session: &str, turn: &Value, as_json: bool) -> Result<Option<Exit>> {
+    if !turn.is_null() {
+        return print_turn(client, turn, text(turn, "text"), as_json).await.map(Some);
     }
+    let known = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
+    if let Some(by) = known["paused_by"].as_str() {
+        print_paused(client, session, by, false, as_json);
+        return Ok(Some(Exit::Waiting));
+    }
+    if !known["turn"].is_null() {
+        return print_turn(client, &known["turn"], text(&known["turn"], "text"), as_json).await.map(Some);
+    }
+    if status_of(&known) != Some(SessionStatus::New) {
+        return Ok(None);
+    }
+    if as_json {
+        output::json(&json!({"taken": true}));
+    }
+    Ok(Some(Exit::Done))
 }
 
 pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
@@ -150,8 +227,7 @@ pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
 
 pub(super) async fn resume(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
     let accepted = client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
-    let turn = finished(client, id, text(&accepted, "event"), as_json).await?;
-    print_end(client, &turn, as_json).await
+    Ok(finish(client, id, text(&accepted, "event"), as_json).await?.1)
 }
 
 pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
@@ -160,7 +236,17 @@ pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) 
         body["at"] = at.into();
     }
     let forked = client.post(&format!("/api/v1/sessions/{}/fork", encoded(id)), &body).await?;
-    output::answer(&visible(text(&forked, "id")));
+    let forked = Forked {
+        at: forked["at"].as_u64().unwrap_or_default(),
+        is_paused: forked["paused"].as_bool().unwrap_or_default(),
+    };
+    // The fork exists, also if the forecast cannot be read.
+    let forecast = client.get(&format!("/api/v1/sessions/{}/fork?at={}", encoded(id), forked.at)).await;
+    let mut later: BTreeMap<String, usize> = BTreeMap::new();
+    for call in forecast.unwrap_or_default()["later"].as_array().into_iter().flatten() {
+        *later.entry(text(call, "tool").to_owned()).or_default() += 1;
+    }
+    print_fork(id, new, &format!("{new} --server {}", client.address()), &forked, &later);
     Ok(Exit::Done)
 }
 

@@ -7,12 +7,17 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::{Result, anyhow};
 use obelus_channel::client::{Client, ClientError, EventReader, encoded};
+use obelus_kernel::session::QuestionId;
+use obelus_runtime::people::QuestionView;
+use obelus_runtime::sessions::InboxId;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{exit_of_output, language, print_step, rested, steps_that_read_it, text};
+use super::copy::SessionCopy;
+use super::{exit_of_output, followed, language, print_step, rested, steps_that_read_it, text};
 use crate::cli::{ChatArgs, ModeArg};
-use crate::cmd::people::value_said;
+use crate::cmd::people::{by_in_words, value_said};
+use crate::cmd::sessions::inspect;
 use crate::language::{chosen, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
@@ -99,18 +104,52 @@ impl Remote<'_> {
     /// Asks the open questions.
     pub(super) async fn ask_open(&mut self) -> Result<Exit> {
         let known = self.client.get(&self.path("")).await?;
-        self.ask(ids(&known["questions"], "id")).await
+        let asked = self.ask(ids(&known["questions"], "id")).await?;
+        Ok(if known["paused_by"].is_string() { Exit::Waiting } else { asked })
     }
 
-    /// Sends a message, shows the consequences, and asks questions.
+    /// Sends a message, shows the consequences, and asks questions. Says why a message that may be meant as an answer has
+    /// not answered a question.
     async fn say(&mut self, words: &str) -> Result<Exit> {
+        let known = self.client.get(&self.path("")).await?;
+        let open = ids(&known["questions"], "id");
         let accepted = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
         let turn = self.follow(text(&accepted, "event")).await?;
+        if !open.is_empty() && !turn.is_null() {
+            self.report_left_open(words, &open).await?;
+        }
         self.came_to(&turn).await
     }
 
-    /// Shows events until the turn rests. Ctrl-C stops it.
+    /// Says why a message left these questions open, if it may be meant as an answer.
+    async fn report_left_open(&self, words: &str, open: &[String]) -> Result<()> {
+        let open: Vec<QuestionId> = open.iter().filter_map(|id| InboxId::parse(id)).map(|id| id.question).collect();
+        let copy = SessionCopy::of(self.client, &self.session).await?;
+        let session = inspect::read(&copy.store, &self.session, None)?;
+        if let Some(left) = QuestionView::left_open(&session, words, &open, self.phrases.language) {
+            output::note(&left);
+        }
+        Ok(())
+    }
+
+    /// Says that a paused session has taken an input, or that it was paused within a turn; returns whether it is paused.
+    async fn report_paused(&self, is_taken: bool) -> Result<bool> {
+        let known = self.client.get(&self.path("")).await?;
+        let Some(by) = known["paused_by"].as_str() else { return Ok(false) };
+        let (id, by, words) = (visible(&self.session), by_in_words(by, self.phrases), &self.phrases.sessions);
+        let named = format!("{id} --server {}", visible(self.client.address()));
+        let note =
+            if is_taken { fill(words.noted, &[&by, &named]) } else { fill(words.paused_by, &[&id, &by, &named]) };
+        output::note(&note);
+        Ok(true)
+    }
+
+    /// Shows events until the turn rests, and returns its result; none if the session is paused. Ctrl-C stops it.
     pub(super) async fn follow(&mut self, after: &str) -> Result<Value> {
+        // A paused session takes the input, but starts nothing, so there is no wait (DUR-11).
+        if self.report_paused(true).await? {
+            return Ok(Value::Null);
+        }
         let mut after = after.to_owned();
         let mut shown: Vec<String> = Vec::new();
         'again: loop {
@@ -124,6 +163,15 @@ impl Remote<'_> {
                     }
                     "call_began" | "call_ended" => print_step(&event),
                     "rested" => break 'again,
+                    "paused" => {
+                        // Running calls continue to their end.
+                        let turn = followed(self.client, &self.session, &after).await?;
+                        if turn.is_null() {
+                            self.report_paused(false).await?;
+                        }
+                        print_rest(&turn, &shown);
+                        return Ok(turn);
+                    }
                     "missed" => continue 'again,
                     _ => {}
                 }
@@ -150,6 +198,7 @@ impl Remote<'_> {
 
     pub(super) async fn came_to(&mut self, turn: &Value) -> Result<Exit> {
         match text(turn, "ends") {
+            _ if turn.is_null() => Ok(Exit::Waiting),
             "waiting" => {
                 let waiting = turn["waiting"].as_array().into_iter().flatten();
                 let waiting = waiting.filter_map(|id| id.as_str().map(str::to_owned)).collect();
@@ -202,6 +251,9 @@ impl Remote<'_> {
                 Err(error) => return Err(error.into()),
             };
             let turn = self.follow(text(&accepted, "event")).await?;
+            if turn.is_null() {
+                return Ok(Exit::Waiting);
+            }
             waiting =
                 turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         }

@@ -269,11 +269,13 @@ impl Watch {
         let known = if decides.is_some() { open_questions(&handle).await? } else { Vec::new() };
         let known = known.into_iter().map(|question| question.id).collect();
         let sent = SentMessage::before(&handle, words.as_deref()).await?;
-        let narrator = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
+        let read =
+            move |session: &Session| (Narrator::about_to_hear(session, words.as_deref()), RunningCalls::of(session));
+        let (narrator, begun) = handle.inspect(read).await?;
         let narrator = narrator.with_pages(handle.pictures());
         Ok(Self {
             narrator,
-            begun: RunningCalls::default(),
+            begun,
             handle,
             events,
             shown,
@@ -349,6 +351,9 @@ impl Watch {
     fn show(&mut self, event: &SessionEvent) {
         if let Some(text) = self.words.take(event) {
             self.show_body(&EventBody::AgentSaid { text });
+        }
+        if let EventBody::QuestionAsked { question } = &event.body {
+            self.begun.asked(question);
         }
         match &event.body {
             EventBody::AgentSaid { .. } => {}

@@ -43,7 +43,13 @@ impl ShowOptions {
             // Programs that read the output must also learn that edits were refused.
             (_, EventBody::Files { news }) => output::note(&file_news(news, narrator.phrases)),
             (true, _) => {}
-            (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. } | EventBody::Delegated { .. }) => {
+            (
+                false,
+                EventBody::CallBegan { .. }
+                | EventBody::CallEnded { .. }
+                | EventBody::QuestionDecided { .. }
+                | EventBody::Delegated { .. },
+            ) => {
                 begun.line(event, narrator).iter().for_each(|line| output::note(line));
             }
             (false, event) => show(event, narrator, elsewhere, &self.store),

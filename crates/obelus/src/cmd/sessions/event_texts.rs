@@ -13,7 +13,7 @@ use obelus_runtime::people::{StepLine, Titles, how_it_ended};
 use serde_json::Value;
 
 use super::super::chat::styled;
-use super::super::people::{DelegateTitles, Narrator, by_in_words};
+use super::super::people::{DelegateTitles, Narrator, by_in_words, happened_step};
 use crate::language::{Language, fill};
 use crate::output::{BOLD, DIM, YELLOW, visible};
 
@@ -133,12 +133,7 @@ impl<'a> EventTexts<'a> {
 
     /// The end of a call in doubt of which a person says that it happened. It has no event of its own.
     fn happened(&self, question: &QuestionId, decision: &Decision) -> Option<String> {
-        let (Some(call), Decision::Happened { result }) = (self.doubts.get(question), decision) else { return None };
-        let outcome = match result {
-            Value::Null => Outcome::Messages(Vec::new()),
-            result => Outcome::Value(result.clone()),
-        };
-        let step = StepLine::ended(call, &outcome, &self.narrator.titles, self.narrator.phrases.language);
+        let step = happened_step(self.doubts.get(question)?, decision, self.narrator)?;
         Some(format!("  {}", styled(step.line()).styled()))
     }
 

@@ -72,7 +72,12 @@ pub(super) fn open_or_tell(
                 (true, false) => {}
                 (false, _) => output::note(words),
             };
-            send_to_holder(&folder, id, input, &with_store(id, at), phrases, &show).with_context(held).map(Err)
+            let ended = send_to_holder(&folder, id, input, &with_store(id, at), phrases, &show).with_context(held)?;
+            Ok(Err(ended.unwrap_or_else(|| {
+                let words = &phrases.answering;
+                output::warning(&fill(words.end_unknown, &[words.by_holder, &with_store("", at)]));
+                Exit::Failed
+            })))
         }
         Err(Ok(error)) => Err(error.into()),
         Err(Err(error)) => Err(error),

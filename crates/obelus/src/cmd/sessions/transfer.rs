@@ -196,32 +196,39 @@ pub(in crate::cmd) fn read_export(open: impl Read, from: &str) -> Result<Export>
 }
 
 /// The effects that a session has begun after a record: the names of their tools, each with its count.
-fn effects_after(store: &SqliteStore, id: &str, at: u64) -> Vec<String> {
+fn effects_after(store: &SqliteStore, id: &str, at: u64) -> BTreeMap<String, usize> {
     let host = viewer(store);
-    let (Ok(session), Ok(history)) = (host.view(id, None), host.history(id)) else { return Vec::new() };
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let (Ok(session), Ok(history)) = (host.view(id, None), host.history(id)) else { return counts };
     for event in history.iter().filter(|event| event.number.record > at) {
         let EventBody::CallBegan { call, attempt: 1, .. } = &event.body else { continue };
         let Some(name) = call.tool() else { continue };
         if session.context().tool(name).is_none_or(|tool| tool.effect.acts()) {
-            *counts.entry(name).or_default() += 1;
+            *counts.entry(name.to_owned()).or_default() += 1;
         }
     }
-    counts.into_iter().map(|(name, count)| format!("{name} × {count}")).collect()
+    counts
 }
 
-pub(super) fn fork_at(store: &SqliteStore, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
-    let Forked { at, is_paused } = viewer(store).fork(id, new, at)?;
-    if is_paused {
-        output::note(&fill(words().forked_paused, &[new, id, &at.to_string(), new, new]));
-    } else {
-        output::note(&fill(words().forked, &[new, id, &at.to_string()]));
-    }
-    let later = effects_after(store, id, at);
-    if !later.is_empty() {
-        output::note(&visible(&fill(words().done_after_fork, &[id, &at.to_string(), &later.join(", "), new])));
-    }
+pub(super) fn fork_at(at_store: &StoreArgs, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
+    let store = open_store(at_store)?;
+    let forked = viewer(&store).fork(id, new, at)?;
+    print_fork(id, new, &with_store(new, at_store), &forked, &effects_after(&store, id, forked.at));
     Ok(Exit::Done)
+}
+
+/// Prints where a fork begins, and what the original has done after that. `named` is the fork as commands name it.
+pub(crate) fn print_fork(id: &str, new: &str, named: &str, forked: &Forked, later: &BTreeMap<String, usize>) {
+    let at = forked.at.to_string();
+    output::note(&visible(&if forked.is_paused {
+        fill(words().forked_paused, &[new, id, &at, named, named])
+    } else {
+        fill(words().forked, &[new, id, &at])
+    }));
+    if !later.is_empty() {
+        let later: Vec<String> = later.iter().map(|(name, count)| format!("{name} × {count}")).collect();
+        output::note(&visible(&fill(words().done_after_fork, &[id, &at, &later.join(", "), new])));
+    }
 }
 
 #[cfg(test)]
