@@ -25,7 +25,7 @@ mod rules;
 mod simulate;
 mod why;
 
-pub use check::{PolicyFault, PolicyTools};
+pub use check::PolicyFault;
 pub use consent::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
 pub(crate) use consent::{fields_of, hosts, never, pays};
 pub use explain::explain;

@@ -178,7 +178,7 @@ impl Policy {
     }
 
     /// The lists of names and patterns, by their names in the file.
-    pub(super) fn lists(&self) -> [(&'static str, &[String]); 3] {
+    pub fn lists(&self) -> [(&'static str, &[String]); 3] {
         [("allow", &self.allow), ("confirm", &self.confirm), ("refuse", &self.refuse)]
     }
 
