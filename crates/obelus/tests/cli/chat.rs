@@ -67,7 +67,7 @@ fn a_stored_conversation_continues_where_it_was() {
     let store = folder.path("store");
     let kept: Vec<&str> = CHAT.into_iter().chain(["--session", "monday", "--store", &store]).collect();
     let first = obelus_reading("one\nask Anna to call Bob\n/mode canary\n", &kept).exits(3);
-    first.prints("obelus answer monday:q1 approve");
+    first.prints(&format!("obelus answer monday:q1 --store {store} approve"));
     // The open question comes first, and the mode is the last one.
     let again = obelus_reading("/mode\n/cost\n", &kept).exits(3);
     let again = again.prints("who: \"Anna\"").prints("Mode canary:").prints("the conversation: 3 requests");
