@@ -96,7 +96,7 @@ impl<'a> Talk<'a> {
 
     /// Waits for a question that names its record, answers it from another process, and returns it.
     fn decide(&mut self, number: usize, answer: &[&str]) -> Value {
-        self.shows(&format!("obelus answer s:q{number} approve"));
+        self.shows(&format!("obelus answer s:q{number} "));
         let mut open = Value::Null;
         wait_for("the title of the record, also of one that is to be deleted", || {
             open = run(&mut self.office.obelus(&["inbox", "--json"]), b"").json();
