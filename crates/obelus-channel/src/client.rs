@@ -26,6 +26,9 @@ pub enum ClientError {
     /// There is no answer, or it is invalid.
     #[error("the server {0} does not answer: {1}")]
     Unreachable(String, String),
+    /// The connection ended before the answer: the request may have been taken.
+    #[error("the server {0} has ended before it answered, so the request may have been taken")]
+    AnswerLost(String),
     /// Nothing listens at the address.
     #[error("nothing listens at {0}: is `obelus serve` running there?")]
     NobodyThere(String),
@@ -125,6 +128,7 @@ impl Client {
         let key = uuid::Uuid::now_v7().simple().to_string();
         let mut pause = Duration::from_millis(300);
         let mut tries = 1;
+        let mut may_be_taken = false;
         let response = loop {
             let mut request = self.request(method.clone(), path);
             if let Some(body) = body {
@@ -134,8 +138,15 @@ impl Client {
             }
             match request.send().await {
                 Ok(response) => break response,
-                Err(error) if tries == TRIES || error.is_timeout() => return Err(self.unreachable(error)),
-                Err(_) => tokio::time::sleep(pause).await,
+                Err(error) if error.is_timeout() => return Err(self.unreachable(error)),
+                Err(error) => {
+                    may_be_taken |= body.is_some() && !error.is_connect();
+                    match tries {
+                        TRIES if may_be_taken => return Err(ClientError::AnswerLost(self.address.clone())),
+                        TRIES => return Err(self.unreachable(error)),
+                        _ => tokio::time::sleep(pause).await,
+                    }
+                }
             }
             (tries, pause) = (tries + 1, pause * 2);
         };

@@ -150,6 +150,9 @@ phrases! {
         end_unknown:
             "принято, но чем кончилось, неизвестно: {} завершается или не отвечает. Посмотрите: obelus inbox{}",
             "it was taken, but it is not known how it ended: {} has ended or does not answer. Look with `obelus inbox{}`";
+        end_of_lost_unknown:
+            "возможно, принято; чем кончилось, неизвестно: {} завершается или не отвечает. Посмотрите: obelus inbox{}",
+            "it may have been taken, and it is not known how it ended: {} has ended or does not answer. Look with `obelus inbox{}`";
         by_server: "сервер {}", "the server {}";
         by_holder: "процесс, у которого открыто хранилище,", "the process that holds the store";
         waiting:

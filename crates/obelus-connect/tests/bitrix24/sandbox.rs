@@ -254,7 +254,7 @@ async fn a_self_signed_portal_is_trusted_if_the_environment_allows_it() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(says[0].contains("answered: Value"), "{}", says[0]);
-    assert!(says[1].contains("unreachable") && !says[1].contains(obelus_sandbox::DEFAULT_TOKEN), "{}", says[1]);
+    assert!(says[1].contains("code: Unreachable") && !says[1].contains(obelus_sandbox::DEFAULT_TOKEN), "{}", says[1]);
 }
 
 #[tokio::test]

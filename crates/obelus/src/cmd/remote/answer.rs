@@ -40,7 +40,13 @@ pub(super) async fn answer(
     body["digest"] = digest.map_or(shown, Value::from);
     let session = text(&row, "session");
     let known = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
-    let accepted = client.post(&format!("{path}/answer"), &body).await?;
+    let accepted = match client.post(&format!("{path}/answer"), &body).await {
+        Err(ClientError::AnswerLost(_)) => {
+            report_unknown_end(client, words_of(None).answering.end_of_lost_unknown);
+            return Ok(Exit::Failed);
+        }
+        accepted => accepted?,
+    };
     if let Some(by) = known["paused_by"].as_str() {
         // A paused session takes the answer, but does nothing yet.
         print_paused(client, session, by, true, as_json);
@@ -182,12 +188,17 @@ async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> R
             if as_json {
                 output::json(&json!({"taken": true}));
             }
-            let (words, address) = (&words_of(None).answering, visible(client.address()));
-            let (server, at) = (fill(words.by_server, &[&address]), format!(" --server {address}"));
-            output::warning(&fill(words.end_unknown, &[&server, &at]));
+            report_unknown_end(client, words_of(None).answering.end_unknown);
             Ok((Value::Null, Exit::Failed))
         }
     }
+}
+
+/// Says by a phrase that it is not known how an answer ended.
+fn report_unknown_end(client: &Client, phrase: &str) {
+    let address = visible(client.address());
+    let server = fill(words_of(None).answering.by_server, &[&address]);
+    output::warning(&fill(phrase, &[&server, &format!(" --server {address}")]));
 }
 
 /// Waits for the turn, and prints its steps.
