@@ -14,10 +14,10 @@
 //! | `consents` | standing consent |
 //! | `ask` | how to answer a question, and the origins of values |
 //! | `chat` | the conversation in the terminal |
-//! | `kept` | sessions, the inbox, answers and runs at the command line |
 //! | `store` | why a store or a session cannot be used |
 //! | `portal` | errors and events of the portal |
 //! | `serve`, `channel` | the server at its terminal; why a request of a channel failed |
+//! | `sessions` | sessions, the inbox, answers and runs at the command line |
 //! | `messenger` | a bot's own texts; answers by a code |
 //! | `policy` | why a call may run or not |
 //! | `doctor` | what this machine lacks |
