@@ -4,7 +4,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `gate`, `reason` | `Gate::judge`, the only place where a verdict is made; its reasons |
-//! | `rules`, `matching`, `index` | the policy of an agent's file, and how its rules are found; `check`: its errors |
+//! | `rules`, `matching`, `index` | the policy of an agent's file, and how its rules are found; `check`: its examples |
 //! | `provenance` | the origins of a call's values |
 //! | `consent` | standing consents of a session |
 //! | `explain` | the verdict on a call in a file, with all findings |
