@@ -93,6 +93,9 @@ fn durable(run: &BenchRun, peer: &LangGraph) -> Result<Vec<BenchRow>> {
     Ok(reads.into_iter().chain(effects).collect())
 }
 
+/// The least number of runs of a command: the system counts its CPU time in ticks of some milliseconds.
+const COMMAND_ROUNDS: usize = 9;
+
 /// Whole processes, from start to end: `obelus plan run` beside a script.
 fn by_command(run: &BenchRun, peer: &LangGraph) -> Result<Vec<BenchRow>> {
     let (obelus, python) = (target()?.join("release/obelus"), peer.program("python"));
@@ -104,7 +107,7 @@ fn by_command(run: &BenchRun, peer: &LangGraph) -> Result<Vec<BenchRow>> {
             let name = format!("a command, {} steps {what}", super::grouped(size as u64));
             run.say(&name);
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-            for _ in 0..run.rounds() {
+            for _ in 0..run.rounds().max(COMMAND_ROUNDS) {
                 let folder = run.folder("command")?;
                 let file = format!("{folder}/plan.json");
                 std::fs::write(&file, plan(size).to_string()).context("the plan")?;
