@@ -153,9 +153,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     let parts: Vec<&BenchPart> = PARTS.iter().filter(is_wanted).collect();
     build(&parts)?;
     let run = BenchRun { quick: arguments.quick };
-    let mut rows = Vec::new();
+    let (mut rows, mut failures) = (Vec::new(), Vec::new());
     for part in parts {
-        rows.extend((part.rows)(&run).with_context(|| format!("bench {}", part.name))?);
+        // A part that fails does not lose the figures of the others, which took minutes.
+        match (part.rows)(&run) {
+            Ok(measured) => rows.extend(measured),
+            Err(error) => failures.push(format!("bench {}: {error:#}", part.name)),
+        }
     }
     std::fs::remove_dir_all(target()?.join("bench-work")).ok();
     let machine = machine(arguments.quick);
@@ -164,8 +168,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     } else {
         print(&table::text(&rows));
     }
-    if arguments.parts.is_empty() {
+    if arguments.parts.is_empty() && failures.is_empty() {
         table::write(&table::markdown(&machine, &rows))?;
+    }
+    if !failures.is_empty() {
+        bail!("{}", failures.join("\n"));
     }
     let missed: Vec<String> = rows.iter().filter(|row| row.holds() == Some(false)).map(of_goal).collect();
     if missed.is_empty() {

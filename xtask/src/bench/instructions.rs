@@ -37,12 +37,7 @@ const fn calls(what: &'static str, subject: &'static str, sizes: [u64; 2], piece
     Growth { what, program: "chain", subject, sizes, repetitions: 1, pieces, target }
 }
 
-/// The verdict of a policy on a call that one of its rules matches.
-const fn verdict(what: &'static str, subject: &'static str) -> Growth {
-    Growth { what, program: "cost", subject, sizes: [5, 200], repetitions: 1_000, pieces: 1, target: 3.0 }
-}
-
-const ALL: [Growth; 14] = [
+const ALL: [Growth; 10] = [
     memory("reading a path, messages", "read"),
     memory("appending, messages", "append"),
     plan("checking a plan, a chain, calls", "plan-chain"),
@@ -50,10 +45,6 @@ const ALL: [Growth; 14] = [
     plan("checking a plan, independent calls", "plan-independent"),
     plan("checking a plan, random, calls", "plan-random"),
     plan("checking a plan, same path, calls", "plan-rivals"),
-    verdict("a verdict by names, rules", "verdict-names"),
-    verdict("a verdict by patterns, rules", "verdict-patterns"),
-    verdict("a verdict by parameters, rules", "verdict-params"),
-    verdict("a verdict by origins, rules", "verdict-origins"),
     calls("a call, messages", "history", [1_000, 100_000], 1_000, 1.2),
     calls("a chain, calls", "chain", [1_000, 10_000], 1, 12.0),
     calls("a fan-out, calls", "fan", [1_000, 10_000], 1, 12.0),
