@@ -3,7 +3,6 @@
 //! It owns the steps and their jobs. The session asks it what comes next, does that, and reports the
 //! result. It decides when a call may run; whether it may run at all is the policy's decision.
 
-mod active_steps;
 mod changes;
 mod early;
 mod expand;
@@ -25,7 +24,6 @@ use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::origin::Origins;
 use crate::time::Time;
-use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
 use step::ValueState;
@@ -34,7 +32,8 @@ pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger};
 /// The active calls.
 #[derive(Default)]
 pub(super) struct Scheduler {
-    steps: ActiveSteps,
+    /// By number.
+    steps: BTreeMap<u32, ActiveStep>,
     next_step: u32,
     /// Jobs to be checked again, because something they need has changed.
     dirty: VecDeque<JobRef>,
@@ -91,23 +90,23 @@ impl Scheduler {
     }
 
     pub(super) fn step(&self, number: u32) -> Option<&ActiveStep> {
-        self.steps.get(number)
+        self.steps.get(&number)
     }
 
     /// The step of an active job.
     pub(super) fn step_of(&self, at: JobRef) -> &ActiveStep {
-        &self.steps[at.step]
+        &self.steps[&at.step]
     }
 
     /// The jobs of a step.
     pub(super) fn places(&self, number: u32) -> Vec<JobRef> {
-        self.steps.get(number).into_iter().flat_map(|step| step.places(number)).collect()
+        self.steps.get(&number).into_iter().flat_map(|step| step.places(number)).collect()
     }
 
     /// The open jobs of a step whose calls are left out, and those that read a value of which a denied job would have
     /// written a part.
     pub(super) fn left_out_of(&self, number: u32, left_out: &[usize]) -> Vec<JobRef> {
-        let Some(step) = self.steps.get(number) else { return Vec::new() };
+        let Some(step) = self.steps.get(&number) else { return Vec::new() };
         let is_left_out = |at: &JobRef| {
             let job = &step.jobs[at.index()];
             let is_named = left_out.binary_search(&job.call).is_ok();
@@ -118,27 +117,27 @@ impl Scheduler {
 
     /// The active steps, by number.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &ActiveStep)> {
-        self.steps.iter()
+        self.steps.iter().map(|(number, step)| (*number, step))
     }
 
     /// The active jobs, step by step.
     pub(super) fn jobs(&self) -> impl Iterator<Item = (JobRef, &Job)> {
-        self.steps.iter().flat_map(|(number, step)| step.places(number).zip(&step.jobs))
+        self.steps().flat_map(|(number, step)| step.places(number).zip(&step.jobs))
     }
 
     /// An active job.
     pub(super) fn job(&self, at: JobRef) -> &Job {
-        &self.steps[at.step].jobs[at.index()]
+        &self.steps[&at.step].jobs[at.index()]
     }
 
     /// A job, if it still exists.
     pub(super) fn find(&self, at: JobRef) -> Option<&Job> {
-        self.steps.get(at.step)?.jobs.get(at.index())
+        self.steps.get(&at.step)?.jobs.get(at.index())
     }
 
     /// The call of an active job.
     pub(super) fn call(&self, at: JobRef) -> &Arc<Call> {
-        self.steps[at.step].call(at.index())
+        self.steps[&at.step].call(at.index())
     }
 
     /// The resolved call of a job.
@@ -166,7 +165,7 @@ impl Scheduler {
 
     /// The job of a call that is running in an activity.
     pub(super) fn running_job(&self, at: JobRef) -> Option<JobRef> {
-        let step = self.steps.get(at.step)?;
+        let step = self.steps.get(&at.step)?;
         let job = step.jobs.get(at.index())?;
         let by_activity = !job.is_model_call && step.calls[job.call].delegate.is_none();
         (job.status == Status::Running && by_activity).then_some(at)
@@ -226,7 +225,7 @@ impl Scheduler {
 
     /// Whether a blocked job may run.
     pub(super) fn readiness(&self, at: JobRef, context: &Context) -> Readiness {
-        let Some(step) = self.steps.get(at.step) else { return Readiness::NotYet };
+        let Some(step) = self.steps.get(&at.step) else { return Readiness::NotYet };
         let index = at.index();
         if step.jobs[index].status != Status::Blocked || step.is_held_back(index) {
             return Readiness::NotYet;
@@ -261,7 +260,7 @@ impl Scheduler {
 
     /// Marks a job as running. If nothing waits for it, it is detached and no longer checked.
     pub(super) fn run(&mut self, at: JobRef, now: Time) {
-        let Some(step) = self.steps.get_mut(at.step) else { return };
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
         let is_awaited = step.is_awaited(at.index());
         let job = &mut step.jobs[at.index()];
         (job.status, job.started) = (Status::Running, now);
@@ -315,7 +314,7 @@ impl Scheduler {
 
     /// Sets whether a running job waits for a person.
     pub(super) fn set_awaits_user(&mut self, at: JobRef, awaits: bool) {
-        let Some(step) = self.steps.get_mut(at.step) else { return };
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
         let is_detached = u32::from(!step.is_awaited(at.index()));
         let job = &mut step.jobs[at.index()];
         if job.awaits_user == awaits {
@@ -334,7 +333,7 @@ impl Scheduler {
 
     /// Sets a job's final status, and queues those that waited for it. Returns whether it was open.
     pub(super) fn close(&mut self, at: JobRef, status: Status) -> bool {
-        let Some(step) = self.steps.get_mut(at.step) else { return false };
+        let Some(step) = self.steps.get_mut(&at.step) else { return false };
         let index = at.index();
         let is_awaited = step.is_awaited(index);
         let job = &mut step.jobs[index];
@@ -360,7 +359,7 @@ impl Scheduler {
 
     /// In a sequential step the next job only waits for its turn.
     pub(super) fn wake_followers(&mut self, at: JobRef) {
-        let Some(step) = self.steps.get_mut(at.step).filter(|step| step.sequential) else { return };
+        let Some(step) = self.steps.get_mut(&at.step).filter(|step| step.sequential) else { return };
         let next = step.next_in_order();
         self.dirty.extend(next.into_iter().map(|job| JobRef::new(at.step, job)));
     }
@@ -402,30 +401,30 @@ impl Scheduler {
 
     /// Whether a step with this number or a later one is active.
     pub(super) fn has_steps_since(&self, number: u32) -> bool {
-        self.steps.iter().any(|(active, _)| active >= number)
+        self.steps.range(number..).next().is_some()
     }
 
     /// Takes the errors of all steps, each with its origins.
     pub(super) fn take_errors(&mut self) -> Vec<(Value, Origins)> {
-        self.steps.iter_mut().flat_map(|step| std::mem::take(&mut step.errors)).collect()
+        self.steps.values_mut().flat_map(|step| std::mem::take(&mut step.errors)).collect()
     }
 
     /// Removes the steps whose jobs have all ended.
     pub(super) fn take_ended(&mut self) -> Vec<(u32, ActiveStep)> {
         let is_running = |job: &Job| job.status == Status::Running;
         let is_over = |step: &ActiveStep| step.open == 0 && !step.jobs.iter().any(is_running);
-        let ended: Vec<u32> = self.steps.iter().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
-        ended.into_iter().filter_map(|number| Some((number, self.steps.remove(number)?))).collect()
+        let ended: Vec<u32> = self.steps().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
+        ended.into_iter().filter_map(|number| self.steps.remove_entry(&number)).collect()
     }
 
     /// The reports of the active calls.
     pub(super) fn reports(&self) -> impl Iterator<Item = CallReport> {
-        self.steps.iter().flat_map(|(number, step)| step.report(number))
+        self.steps().flat_map(|(number, step)| step.report(number))
     }
 
     /// The active steps, as proposed.
     pub(super) fn proposed(&self) -> Vec<ProposedStep> {
-        self.steps.iter().map(|(number, step)| step.proposed(number)).collect()
+        self.steps().map(|(number, step)| step.proposed(number)).collect()
     }
 
     /// The origins of the inputs of all active calls.
