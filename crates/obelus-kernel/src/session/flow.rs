@@ -289,7 +289,6 @@ impl Session {
     /// Brings the turn to rest.
     pub(super) fn rest(&mut self, ends: TurnEnd, mut reason: Option<CallError>) {
         self.drop_early_calls();
-        self.transcript.drop_composed();
         if self.graph.is_some() && ends != TurnEnd::Waiting {
             self.go_to_forced_end(ends, &mut reason);
             self.forget_plans();

@@ -253,7 +253,7 @@ impl Session {
             dialect: self.settings.dialect,
             pictures: self.turn.pictures().to_vec(),
             out_of_format: self.turn.out_of_format().map(|(text, error)| json!({"text": text, "error": error})),
-            ..self.bare_prompt(Purpose::Solve, self.transcript.composed().composed(offered))
+            ..self.bare_prompt(Purpose::Solve, offered.into())
         }
     }
 

@@ -22,7 +22,6 @@ use super::proposed_step::ProposedStep;
 use super::report_error::ReportError;
 use crate::origin::Origins;
 use history::History;
-use obelus_notebook::compose;
 use obelus_notebook::jq::Filter;
 pub use obelus_notebook::transcript_entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 pub(super) use pending_call::{PendingCall, params_alone};
@@ -33,8 +32,6 @@ pub(super) struct Transcript {
     record: TranscriptRecord,
     /// Filters of kinds that are not shown whole.
     views: BTreeMap<String, Filter>,
-    /// The schema of the latest request's answer.
-    composed: compose::Latest,
 }
 
 /// The stored part of a transcript.
@@ -75,7 +72,7 @@ pub(super) struct TranscriptRecord {
 
 impl Transcript {
     pub(super) fn new(shown: Origins, views: BTreeMap<String, Filter>) -> Self {
-        Self { record: TranscriptRecord { shown, ..TranscriptRecord::default() }, views, composed: <_>::default() }
+        Self { record: TranscriptRecord { shown, ..TranscriptRecord::default() }, views }
     }
 
     pub(super) fn record(&self) -> Cow<'_, TranscriptRecord> {
@@ -315,15 +312,6 @@ impl Transcript {
     /// The filter of a kind, if it is not shown whole.
     pub(super) fn view(&self, kind: &str) -> Option<&Filter> {
         self.views.get(kind)
-    }
-
-    pub(super) fn composed(&self) -> &compose::Latest {
-        &self.composed
-    }
-
-    /// Frees the schema of an answer: it is large, and sessions may rest for long.
-    pub(super) fn drop_composed(&mut self) {
-        self.composed = compose::Latest::default();
     }
 }
 
