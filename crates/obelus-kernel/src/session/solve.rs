@@ -164,7 +164,6 @@ impl Session {
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
         let (step, faults) = ActiveStep::new(calls, options, trigger, literal, context);
-        self.memory.expect(step.jobs.len());
         let number = self.scheduler.add(step);
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
             return self.refuse_step(number, calls, cycle);
