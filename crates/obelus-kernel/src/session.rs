@@ -318,12 +318,12 @@ impl Session {
             Input::Event { id, event } => self.take_event(id, event)?,
             Input::Used { .. } => {}
             Input::Elicit { id, key, words, schema } => self.elicit(&id, key, words, schema),
-            completion @ (Input::Answer { .. }
-            | Input::Partial { .. }
-            | Input::Ended { .. }
-            | Input::Loaded { .. }
-            | Input::InDoubt { .. }
-            | Input::DidNot { .. }) => self.take_completion(completion),
+            Input::Answer { id, answer } => self.take_answer(id.within().0, answer),
+            Input::Partial { id, index, call } => self.start_early(id.within().0, index, &call),
+            Input::Ended { id, outcome } => self.take_outcome(id.within(), outcome),
+            Input::Loaded { id, request } => self.take_loaded(id.within(), request),
+            Input::InDoubt { id } => self.take_doubt(id.within()),
+            Input::DidNot { id, attempt } => self.take_not_done(id.within(), attempt),
             Input::ProcessLost => {
                 self.drop_elicitations();
                 self.memory.forget_observations();

@@ -20,7 +20,7 @@ use crate::call::Call;
 use crate::call::freeze::frozen_call;
 use crate::fold::Method;
 use crate::path::Path;
-use crate::schema;
+use crate::schema::first_breach;
 use crate::time::Time;
 use obelus_notebook::call_json::CallJson;
 use obelus_notebook::dialect::blocks::Step;
@@ -134,7 +134,6 @@ impl Session {
 
     /// Refuses data that violates the state's schema. Missing fields keep their values.
     fn check_state(&self, fields: &Map<String, Value>, is_whole: bool) -> Result<(), Refused> {
-        let bad = |text: String| Err(Refused::new(Code::BadState, text));
         let mut whole = self.state();
         if let Some(known) = whole.as_object_mut().filter(|_| is_whole) {
             let gone = self.fields_beside(fields);
@@ -144,12 +143,12 @@ impl Session {
             whole[name] = value.clone();
         }
         let schema = self.context().view("state").and_then(|view| view.schema(None));
-        match schema.map(schema::compile) {
-            Some(Ok(validator)) => match schema::breaches(&validator, &whole).into_iter().next() {
-                Some(breach) => bad(format!("`{}`: {}", breach.place.join("."), breach.text)),
-                None => Ok(()),
-            },
-            _ => Ok(()),
+        match schema.and_then(|schema| first_breach(schema, &whole)) {
+            Some(breach) => {
+                let text = format!("`{}`: {}", breach.place.join("."), breach.text);
+                Err(Refused::new(Code::BadState, text))
+            }
+            None => Ok(()),
         }
     }
 

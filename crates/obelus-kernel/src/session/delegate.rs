@@ -72,7 +72,8 @@ impl Session {
     }
 
     /// Takes the saved request of a delegate, or the error.
-    pub(super) fn take_loaded(&mut self, at: JobRef, request: Result<Value, String>) {
+    pub(super) fn take_loaded(&mut self, call: LocalCall, request: Result<Value, String>) {
+        let LocalCall::Job(at) = call else { return };
         let Some(job) = self.scheduler.find(at) else { return };
         let is_expected = job.status == Status::Running
             && self.delegates.get(at).is_none()

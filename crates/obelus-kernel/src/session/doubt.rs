@@ -45,7 +45,8 @@ impl Session {
     }
 
     /// A reconciliation found that this attempt had no effect. A report on an earlier attempt is ignored.
-    pub(super) fn take_not_done(&mut self, at: JobRef, attempt: u32) {
+    pub(super) fn take_not_done(&mut self, call: LocalCall, attempt: u32) {
+        let LocalCall::Job(at) = call else { return };
         let Some(at) = self.scheduler.running_job(at).filter(|at| self.scheduler.job(*at).attempt == attempt) else {
             return;
         };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::ids::{JobRef, LocalCall};
-use super::input::{CallError, Input, Outcome};
+use super::ids::JobRef;
+use super::input::{CallError, Outcome};
 use super::memory::{Author, CallFailure, Memory, ReadMessages, Written};
 use super::report_error::ReportError;
 use super::scheduler::{Job, Status};
@@ -22,43 +22,6 @@ use crate::tool::Tool;
 use obelus_notebook::dialect::Solution;
 
 impl Session {
-    /// Takes the outcome of a task. Unknown ids are ignored.
-    pub(super) fn take_completion(&mut self, completion: Input) {
-        match completion {
-            Input::Answer { id, answer } => {
-                if let Some(number) = id.local() {
-                    self.take_answer(number.0, answer);
-                }
-            }
-            Input::Partial { id, index, call } => {
-                if let Some(number) = id.local() {
-                    self.start_early(number.0, index, &call);
-                }
-            }
-            Input::Ended { id, outcome } => {
-                if let Some(call) = id.local() {
-                    self.take_outcome(call, outcome);
-                }
-            }
-            Input::InDoubt { id } => {
-                if let Some(call) = id.local() {
-                    self.take_doubt(call);
-                }
-            }
-            Input::Loaded { id, request } => {
-                if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_loaded(at, request);
-                }
-            }
-            Input::DidNot { id, attempt } => {
-                if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_not_done(at, attempt);
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// Takes the outcome of an activity or a delegate.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
         self.close_elicitations(at);

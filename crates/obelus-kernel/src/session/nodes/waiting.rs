@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::origin::{Origin, Origins};
+use crate::schema::first_breach;
 use crate::session::ids::QuestionNumber;
 use crate::session::inbox::{About, Question, QuestionStatus, SessionReason};
 use crate::session::output::ElicitationAnswer;
@@ -65,7 +66,7 @@ impl Session {
         }
         let Some(run) = &mut self.graph else { return Ok(()) };
         let Some(StepNode::Ask { ask, output_path, .. }) = run.current().cloned() else { return Ok(()) };
-        if let Some(breach) = run.breach(ask.schema.as_ref(), &value) {
+        if let Some(breach) = ask.schema.as_ref().and_then(|schema| first_breach(schema, &value)) {
             return Err(Refused::breach(Code::BadAnswer, breach));
         }
         self.write_for_node(output_path.as_deref(), value, &Origins::of(Origin::User))
