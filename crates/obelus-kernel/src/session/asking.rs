@@ -178,8 +178,9 @@ impl Session {
     }
 
     fn add_question(&mut self, draft: Draft) -> QuestionNumber {
+        let mut tools = draft.calls.iter().filter_map(|asked| self.context().tool(asked.call.tool()?));
         let terms = Terms {
-            is_payment: draft.calls.iter().any(|asked| self.pays(&asked.call)),
+            is_payment: tools.any(|tool| pays(tool)),
             now: self.memory.now(),
             remind_after: self.settings.remind_after(),
             expire_after: self.settings.question_seconds,
@@ -190,10 +191,6 @@ impl Session {
         self.inbox.keep_imported(number, imported);
         self.name_values(number);
         number
-    }
-
-    fn pays(&self, call: &CallJson) -> bool {
-        call.tool().and_then(|name| self.context().tool(name)).is_some_and(|tool| pays(tool))
     }
 
     /// Adds the names of the values in a question.

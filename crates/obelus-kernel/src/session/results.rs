@@ -228,8 +228,7 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
         Outcome::Error(_) | Outcome::Lost { .. } => 0,
     };
     if bytes > most {
-        let acts = call.tool.as_deref().is_some_and(|tool| tool.effect.acts());
-        let hint = match (acts, &call.delegate) {
+        let hint = match (call.acts(), &call.delegate) {
             (false, _) => "; ask for less",
             // The error of the effect says it.
             (true, None) => "",

@@ -4,7 +4,6 @@
 //! result. It decides when a call may run; whether it may run at all is the policy's decision.
 
 mod changes;
-mod early;
 mod expand;
 mod missing;
 mod step;
@@ -24,8 +23,6 @@ use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::origin::Origins;
 use crate::time::Time;
-pub(super) use early::Claimed;
-use early::EarlyCalls;
 use step::ValueState;
 pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger};
 
@@ -52,8 +49,6 @@ pub(super) struct Scheduler {
     round: u64,
     /// Jobs that are new or have a new status since the last [`Scheduler::take_changed`].
     changed: Vec<JobRef>,
-    /// Calls that were started before their solution was complete.
-    pub(super) early: EarlyCalls,
 }
 
 /// Whether a blocked job may run.
@@ -194,11 +189,6 @@ impl Scheduler {
     /// Whether one more job may run.
     pub(super) fn has_room(&self, most: u32) -> bool {
         self.running() < most.max(1)
-    }
-
-    /// Whether one more call may start early.
-    pub(super) fn has_room_for_early(&self, most: u32) -> bool {
-        self.running.saturating_sub(self.awaiting_user).saturating_add(self.early.unclaimed()) < most
     }
 
     /// Another input is taken.

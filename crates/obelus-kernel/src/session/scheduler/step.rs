@@ -372,6 +372,22 @@ impl ActiveStep {
         self.jobs.iter().enumerate().map(move |(index, job)| self.report_of(JobRef::new(number, index), job))
     }
 
+    /// The reports of calls as proposed, with references unresolved.
+    pub(in crate::session) fn report_as_proposed(&self, number: u32) -> Vec<CallReport> {
+        let plainly = |(report, job): (CallReport, &Job)| {
+            let call = &self.calls[job.call];
+            let is_trusted = job.has_trusted_error(call);
+            CallReport {
+                call: call.raw.for_instance(job.instance.as_deref()),
+                error: report
+                    .error
+                    .map(|error| Box::new(if is_trusted { error.without_reason() } else { error.redacted() })),
+                ..report
+            }
+        };
+        self.report(number).zip(&self.jobs).map(plainly).collect()
+    }
+
     /// The report of one of its jobs.
     pub(crate) fn report_of(&self, at: JobRef, job: &Job) -> CallReport {
         CallReport {
@@ -425,6 +441,14 @@ impl Job {
     /// The whole call, if a person has edited its parameters.
     pub(crate) fn edited(&self) -> Option<&CallJson> {
         self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
+    }
+
+    /// Whether the text of its error is trusted: a rule's about a call that has not run, or a trusted tool's. A rule's
+    /// about a result may quote it.
+    pub(in crate::session) fn has_trusted_error(&self, call: &Call) -> bool {
+        let is_about_call = self.attempt == 0 && self.error.as_ref().is_some_and(|error| error.rule.is_some());
+        let is_of_trusted_tool = || call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
+        self.origins.is_trusted() && (is_about_call || is_of_trusted_tool())
     }
 
     /// Adds the jobs of a call: one, or one for each instance.
