@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::early_calls::Claimed;
 use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Outcome};
+use super::judge::Judged;
 use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
 use super::scheduler::{Readiness, Status, call_id};
@@ -145,7 +146,7 @@ impl Session {
         if let Some(refusal) = self.current_refusal(at) {
             return self.refuse(at, &refusal);
         }
-        if !self.is_still_allowed(at, &call) {
+        if self.judge_again(at, &call) != Judged::Allowed {
             return;
         }
         // Calls that a person runs or has approved as a whole are limited by their own number (LOOP-2).

@@ -289,7 +289,7 @@ impl Session {
 
     /// Makes one job's result count for another one as well.
     pub(super) fn join(&mut self, at: JobRef, primary: JobRef) {
-        self.scheduler.set_status(at, Status::Waiting);
+        self.scheduler.wait(at);
         self.inbox.join(at, primary);
     }
 

@@ -25,7 +25,6 @@ impl Session {
     /// Takes the outcome of an activity or a delegate.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
         self.close_elicitations(at);
-        self.scheduler.stop_running(at);
         let call = Arc::clone(self.scheduler.call(at));
         if matches!(&outcome, Outcome::Error(error) if error.may_have_happened) {
             self.note_happened(at, Reason::MayHaveHappened);
@@ -158,7 +157,6 @@ impl Session {
     /// The result of a model call. A violation of its schema is a structural error: the model can correct it.
     pub(super) fn finish_model_call(&mut self, at: JobRef, output: Value, chosen: Option<&[Arc<Path>]>) {
         let call = Arc::clone(self.scheduler.call(at));
-        self.scheduler.stop_running(at);
         self.scheduler.add_origins(at, &Origins::of(Origin::Model));
         let breach = call.tool.as_ref().and_then(|tool| tool.output_breaches(&output).into_iter().next());
         let job = self.scheduler.job(at);

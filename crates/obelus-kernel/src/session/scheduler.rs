@@ -36,12 +36,8 @@ pub(super) struct Scheduler {
     dirty: VecDeque<JobRef>,
     /// Jobs that may run as soon as there is room.
     ready: VecDeque<JobRef>,
-    /// The number of running jobs, including detached ones.
-    running: u32,
-    /// How many of them are detached and do not wait for a person.
-    detached: u32,
-    /// How many of them wait for a person.
-    awaiting_user: u32,
+    /// How many jobs run.
+    running: Running,
     /// The jobs of model requests other than the turn's own.
     model_calls: BTreeMap<u64, JobRef>,
     next_request: u64,
@@ -49,6 +45,17 @@ pub(super) struct Scheduler {
     round: u64,
     /// Jobs that are new or have a new status since the last [`Scheduler::take_changed`].
     changed: Vec<JobRef>,
+}
+
+/// The numbers of running jobs.
+#[derive(Clone, Copy, Default)]
+struct Running {
+    /// All of them, including detached ones.
+    all: u32,
+    /// Those that are detached and do not wait for a person.
+    detached: u32,
+    /// Those that wait for a person.
+    awaiting_user: u32,
 }
 
 /// Whether a blocked job may run.
@@ -146,10 +153,40 @@ impl Scheduler {
         identity(&call.raw.for_instance(self.job(at).instance.as_deref()), |name| call.aside(name).is_some())
     }
 
-    pub(super) fn set_status(&mut self, at: JobRef, status: Status) {
-        if let Some(job) = self.job_mut(at) {
-            job.status = status;
-            self.changed.push(at);
+    /// Changes the status of a job, or whether it waits for a person. All counters follow from these.
+    fn change_state(&mut self, at: JobRef, change: impl FnOnce(&mut Job)) {
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let before = step.count_of(at.index());
+        change(&mut step.jobs[at.index()]);
+        let after = step.count_of(at.index());
+        step.open = step.open + usize::from(after.is_open) - usize::from(before.is_open);
+        let Running { all, detached, awaiting_user } = &mut self.running;
+        *all = *all + u32::from(after.is_running) - u32::from(before.is_running);
+        *detached = *detached + u32::from(after.is_detached) - u32::from(before.is_detached);
+        *awaiting_user = *awaiting_user + u32::from(after.awaits_user) - u32::from(before.awaits_user);
+    }
+
+    fn set_status(&mut self, at: JobRef, status: Status) {
+        self.change_state(at, |job| job.status = status);
+        self.changed.push(at);
+    }
+
+    /// A job needs a person, and is asked about together with those of other instances.
+    pub(super) fn ask_later(&mut self, at: JobRef) {
+        self.set_waiting(at, Status::Asking);
+    }
+
+    /// A job waits for a person, or for another job with the same call.
+    pub(super) fn wait(&mut self, at: JobRef) {
+        self.set_waiting(at, Status::Waiting);
+    }
+
+    /// In a sequence the next job does not wait for a person.
+    fn set_waiting(&mut self, at: JobRef, status: Status) {
+        let begins = self.find(at).is_some_and(|job| matches!(job.status, Status::Blocked | Status::Ready));
+        self.set_status(at, status);
+        if begins {
+            self.wake_followers(at);
         }
     }
 
@@ -183,7 +220,7 @@ impl Scheduler {
 
     /// The number of running jobs. Those that wait for a person do not count.
     pub(super) fn running(&self) -> u32 {
-        self.running - self.awaiting_user
+        self.running.all - self.running.awaiting_user
     }
 
     /// Whether one more job may run.
@@ -202,8 +239,8 @@ impl Scheduler {
     }
 
     pub(super) fn make_ready(&mut self, at: JobRef) {
-        self.set_status(at, Status::Ready);
         let round = self.round;
+        self.set_status(at, Status::Ready);
         self.change(at, |job| job.ready_in = round);
         self.ready.push_back(at);
     }
@@ -250,16 +287,9 @@ impl Scheduler {
 
     /// Marks a job as running. If nothing waits for it, it is detached and no longer checked.
     pub(super) fn run(&mut self, at: JobRef, now: Time) {
-        let Some(step) = self.steps.get_mut(&at.step) else { return };
-        let is_awaited = step.is_awaited(at.index());
-        let job = &mut step.jobs[at.index()];
-        (job.status, job.started) = (Status::Running, now);
-        job.attempt += 1;
-        self.changed.push(at);
-        self.running += 1;
-        if !is_awaited {
-            self.detached += 1;
-            step.open -= 1;
+        self.set_status(at, Status::Running);
+        self.run_again(at, now);
+        if !self.step_of(at).is_awaited(at.index()) {
             self.wake_followers(at);
         }
     }
@@ -276,7 +306,6 @@ impl Scheduler {
     /// Marks a model call as running, with or without its result.
     pub(super) fn begin_model_call(&mut self, at: JobRef) {
         self.set_status(at, Status::Running);
-        self.running += 1;
     }
 
     /// The job of a model call's request.
@@ -294,53 +323,28 @@ impl Scheduler {
         self.next_request
     }
 
-    /// A job no longer runs. [`Scheduler::close`] sets its status.
-    pub(super) fn stop_running(&mut self, at: JobRef) {
-        self.running -= 1;
-        if !self.job(at).is_model_call && !self.step_of(at).is_awaited(at.index()) {
-            self.detached -= 1;
-        }
-    }
-
     /// Sets whether a running job waits for a person.
     pub(super) fn set_awaits_user(&mut self, at: JobRef, awaits: bool) {
-        let Some(step) = self.steps.get_mut(&at.step) else { return };
-        let is_detached = u32::from(!step.is_awaited(at.index()));
-        let job = &mut step.jobs[at.index()];
-        if job.awaits_user == awaits {
-            return;
-        }
-        job.awaits_user = awaits;
-        if awaits {
-            self.awaiting_user += 1;
-            self.detached -= is_detached;
+        let is_new = self.find(at).is_some_and(|job| job.awaits_user != awaits);
+        self.change_state(at, |job| job.awaits_user = awaits);
+        if is_new && awaits {
             self.wake_followers(at);
-        } else {
-            self.awaiting_user -= 1;
-            self.detached += is_detached;
         }
     }
 
     /// Sets a job's final status, and queues those that waited for it. Returns whether it was open.
     pub(super) fn close(&mut self, at: JobRef, status: Status) -> bool {
-        let Some(step) = self.steps.get_mut(&at.step) else { return false };
-        let index = at.index();
-        let is_awaited = step.is_awaited(index);
-        let job = &mut step.jobs[index];
-        if job.status.is_final() {
+        if self.find(at).is_none_or(|job| job.status.is_final()) {
             return false;
         }
-        let was_detached = job.status == Status::Running && !is_awaited && job.attempt > 0;
-        job.status = status;
-        self.changed.push(at);
-        if !was_detached {
-            step.open -= 1;
-        }
-        for &fed in step.graph.fed_by(index) {
-            let follower = &mut step.jobs[fed];
-            follower.open_feeders = follower.open_feeders.saturating_sub(1);
-            if follower.status == Status::Blocked {
-                self.dirty.push_back(JobRef::new(at.step, fed));
+        self.set_status(at, status);
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            for &fed in step.graph.fed_by(at.index()) {
+                let follower = &mut step.jobs[fed];
+                follower.open_feeders = follower.open_feeders.saturating_sub(1);
+                if follower.status == Status::Blocked {
+                    self.dirty.push_back(JobRef::new(at.step, fed));
+                }
             }
         }
         self.wake_followers(at);
@@ -348,7 +352,7 @@ impl Scheduler {
     }
 
     /// In a sequential step the next job only waits for its turn.
-    pub(super) fn wake_followers(&mut self, at: JobRef) {
+    fn wake_followers(&mut self, at: JobRef) {
         let Some(step) = self.steps.get_mut(&at.step).filter(|step| step.sequential) else { return };
         let next = step.next_in_order();
         self.dirty.extend(next.into_iter().map(|job| JobRef::new(at.step, job)));
@@ -373,15 +377,15 @@ impl Scheduler {
 
     /// Whether a job runs that the turn waits for.
     pub(super) fn is_running(&self) -> bool {
-        self.running > self.detached + self.awaiting_user
+        self.running.all > self.running.detached + self.running.awaiting_user
     }
 
     pub(super) fn has_detached(&self) -> bool {
-        self.detached > 0
+        self.running.detached > 0
     }
 
     pub(super) fn awaits_user(&self) -> bool {
-        self.awaiting_user > 0
+        self.running.awaiting_user > 0
     }
 
     /// Whether nothing is active.

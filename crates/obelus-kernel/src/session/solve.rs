@@ -55,20 +55,14 @@ impl Session {
         match answer {
             Answer::Solution { solution, .. } => match chosen_output(self.scheduler.call(at), solution) {
                 Ok((output, chosen)) => self.finish_model_call(at, output, chosen.as_deref()),
-                Err(text) => self.fail_model_call(at, &Fault::new(Rule::Plan9, text)),
+                Err(text) => self.fail_by(at, &Fault::new(Rule::Plan9, text)),
             },
-            Answer::OutOfFormat { error, .. } => self.fail_model_call(at, &Fault::new(Rule::Plan9, error)),
+            Answer::OutOfFormat { error, .. } => self.fail_by(at, &Fault::new(Rule::Plan9, error)),
             Answer::Failed { code, message } => {
                 self.turn.must_end(TurnEnd::Degraded, code.clone(), message.clone());
-                self.scheduler.stop_running(at);
                 self.fail_with(at, &CallError::new(code, message));
             }
         }
-    }
-
-    fn fail_model_call(&mut self, at: JobRef, fault: &Fault) {
-        self.scheduler.stop_running(at);
-        self.fail_by(at, fault);
     }
 
     fn solve(&mut self, solution: Solution) {

@@ -132,6 +132,17 @@ pub(crate) struct Job {
     pub(crate) is_doubt_noted: bool,
 }
 
+/// How a job counts.
+pub(super) struct JobCount {
+    /// It is not final, and waited for.
+    pub(super) is_open: bool,
+    pub(super) is_running: bool,
+    /// It runs, nothing waits for it, and it does not wait for a person.
+    pub(super) is_detached: bool,
+    /// It runs, and waits for a person.
+    pub(super) awaits_user: bool,
+}
+
 /// A call with resolved references: what runs is what was shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Frozen {
@@ -216,6 +227,20 @@ impl ActiveStep {
     /// Whether the result of a job is waited for.
     pub(crate) fn is_awaited(&self, job: usize) -> bool {
         self.call(job).output_path.is_some() || !self.graph.fed_by(job).is_empty()
+    }
+
+    /// How a job counts.
+    pub(super) fn count_of(&self, job: usize) -> JobCount {
+        let is_awaited = self.is_awaited(job);
+        let Job { status, is_model_call, awaits_user, .. } = self.jobs[job];
+        let is_running = status == Status::Running;
+        let runs_alone = is_running && !is_model_call && !is_awaited;
+        JobCount {
+            is_open: !status.is_final() && !runs_alone,
+            is_running,
+            is_detached: runs_alone && !awaits_user,
+            awaits_user: is_running && awaits_user,
+        }
     }
 
     pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
