@@ -5,20 +5,22 @@
 //! latest. The session does no I/O and has no clock, so the same inputs in the same order always give the same tasks
 //! and the same memory.
 //!
-//! A session is made of parts that own their data and do not know each other. Only `delegate` knows the type
+//! A session is made of parts that own their data and do not know each other. Only `delegates` knows the type
 //! `Session`, because a delegate is one:
 //!
 //! | part | owns |
 //! |---|---|
 //! | `memory` | the context, the time, everything that is written |
 //! | `scheduler` | steps and jobs: what is blocked, ready, running |
-//! | `inbox` | questions, decisions, elicitations, preview reads |
+//! | `early_calls` | calls that start while the model is still writing |
+//! | `inbox` | questions, decisions, elicitations |
+//! | `previews` | reads that show what a question would change |
 //! | `transcript` | what the model has been shown, and what the next request adds |
 //! | `turn` | phase, limits and result of the latest turn |
 //! | `pending_messages` | messages and pictures that no turn has taken yet |
 //! | `graph_run` | the position of a turn in a graph of steps |
 //! | `state_projection` | keys of confirmations, plans and events for the state |
-//! | `delegate` | sessions that carry out calls |
+//! | `delegates` | sessions that carry out calls, and what the callers of the session leave to it |
 //! | `consents` | standing consents |
 //! | `file_rules` | the agent's file when it was last opened |
 //! | `spent` | the usage of the model |
@@ -33,13 +35,13 @@
 //! | `flow`, `solve`, `follow_up` | a turn to its rest; the model's answer; whether the model is asked again |
 //! | `calls`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
 //! | `report_error` | the error in a call's report |
-//! | `allowance` | limits that a session and its delegates share |
+//! | `delegate`, `allowance` | delegates at work; limits that a session and its delegates share |
 //! | `nodes` | a turn along a graph of steps |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions; `consenting`: standing consents |
 //! | `decide`, `doubt`, `happened`, `earlier_decisions` | people's decisions and their effects |
 //! | `edit_call`, `edit_plan`, `edited_params` | edits by people, and what they changed |
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
-//! | `state`, `adopt` | the state for people, and a state from outside |
+//! | `state`, `adopt` | the state for people and its provenance, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph; `proposed_step`: those of a step as proposed |
 //! | `naming` | calls, questions and values as text for people |
 //! | `rules` | changes of the agent's file |
@@ -54,8 +56,10 @@ mod consenting;
 mod consents;
 mod decide;
 mod delegate;
+mod delegates;
 mod doubt;
 mod earlier_decisions;
+mod early_calls;
 mod edit_call;
 mod edit_plan;
 mod edited_params;
@@ -77,6 +81,7 @@ mod output;
 mod pending_messages;
 pub mod plan_graph;
 mod preview_reads;
+mod previews;
 mod prompt;
 mod prompt_tail;
 mod proposed_step;
@@ -141,14 +146,13 @@ pub mod options {
 }
 
 use crate::context::Context;
-use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::message::{Message, PlanMode};
-use crate::policy::{Why, why};
+use crate::message::PlanMode;
 use crate::schema;
 use crate::time::Time;
 use consents::Consents;
-use delegate::Delegates;
+use delegates::Delegates;
+use early_calls::EarlyCalls;
 use file_rules::FileRules;
 use graph_run::GraphRun;
 use ids::{JobRef, Routed};
@@ -157,6 +161,7 @@ use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
 use pending_messages::PendingMessages;
+use previews::PreviewReads;
 use report_error::error_data;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
@@ -170,7 +175,9 @@ pub struct Session {
     constants: SessionConstants,
     memory: Memory,
     scheduler: Scheduler,
+    early: EarlyCalls,
     inbox: Inbox,
+    previews: PreviewReads,
     transcript: Transcript,
     turn: Turn,
     pending: PendingMessages,
@@ -199,6 +206,13 @@ struct SessionConstants {
     persistent: bool,
     /// How many delegates are above this one.
     depth: u32,
+}
+
+impl SessionConstants {
+    /// The id by which effects are identified: that of the session at the top.
+    fn root_id(&self) -> &str {
+        self.root.as_ref().unwrap_or(&self.id)
+    }
 }
 
 impl std::fmt::Debug for Session {
@@ -247,7 +261,9 @@ impl Session {
             transcript: Transcript::new(context.text_origins(), views),
             memory: Memory::new(context),
             scheduler: Scheduler::default(),
+            early: EarlyCalls::default(),
             inbox: Inbox::default(),
+            previews: PreviewReads::default(),
             turn: Turn::new(&settings),
             pending: PendingMessages::default(),
             graph: None,
@@ -318,12 +334,12 @@ impl Session {
             Input::Event { id, event } => self.take_event(id, event)?,
             Input::Used { .. } => {}
             Input::Elicit { id, key, words, schema } => self.elicit(&id, key, words, schema),
-            completion @ (Input::Answer { .. }
-            | Input::Partial { .. }
-            | Input::Ended { .. }
-            | Input::Loaded { .. }
-            | Input::InDoubt { .. }
-            | Input::DidNot { .. }) => self.take_completion(completion),
+            Input::Answer { id, answer } => self.take_answer(id.within().0, answer),
+            Input::Partial { id, index, call } => self.start_early(id.within().0, index, &call),
+            Input::Ended { id, outcome } => self.take_outcome(id.within(), outcome),
+            Input::Loaded { id, request } => self.take_loaded(id.within(), request),
+            Input::InDoubt { id } => self.take_doubt(id.within()),
+            Input::DidNot { id, attempt } => self.take_not_done(id.within(), attempt),
             Input::ProcessLost => {
                 self.drop_elicitations();
                 self.memory.forget_observations();
@@ -331,7 +347,7 @@ impl Session {
                 self.give_to_delegates(&Input::ProcessLost);
             }
             Input::Decide { question, decision, by, digest } => {
-                let texts = question.local().map(|number| self.texts_of_decision(number, &decision));
+                let texts = question.local().map(|number| self.inbox.texts_of_decision(number, &decision));
                 self.decide(&question, decision, &by, digest.as_deref())?;
                 self.inbox.note_texts_by_people(texts.unwrap_or_default());
             }
@@ -422,21 +438,6 @@ impl Session {
     fn owner<T: Copy>(&self, id: &Routed<T>) -> Option<(&Session, T)> {
         let owner = id.route().iter().try_fold(self, |session, job| session.delegates.get(*job))?;
         Some((owner, id.within()))
-    }
-
-    /// The provenance of an expression's value, such as `†state.letter.to`. Of `a || b`, the part that is read.
-    pub fn why(&self, expr: &str, instance: Option<&str>) -> Result<Why, Fault> {
-        let expr = Expr::parse(expr)?;
-        let index = self.current_grounds();
-        let grounding = index.as_deref().map(|index| self.grounding_in(index, instance));
-        let mut provenance = why(self.context(), &expr, instance, grounding);
-        provenance.each_write(&mut |one| {
-            let Some(Message::Data(data)) = self.context().messages().get(one.message) else { return };
-            let Some(output) = &data.output else { return };
-            one.consent = self.consents.of_proposal(&output.call);
-            self.mark_edits(one, &output.call);
-        });
-        Ok(provenance)
     }
 
     /// The time of the latest input.

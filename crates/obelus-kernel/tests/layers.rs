@@ -271,15 +271,17 @@ fn a_forbidden_use_is_detected_in_every_form() {
     );
 }
 
-/// The parts of a session: each owns its data, and does not know the session. `delegate` is left out: it is a map of
+/// The parts of a session: each owns its data, and does not know the session. `delegates` is left out: it is a map of
 /// sessions.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 14] = [
     "consents",
+    "early_calls",
     "file_rules",
     "graph_run",
     "inbox",
     "memory",
     "pending_messages",
+    "previews",
     "scheduler",
     "spent",
     "state_projection",
@@ -373,6 +375,62 @@ fn no_part_of_a_session_knows_the_session_or_another_part() {
         }
     }
     assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+/// The types that a text defines, outside of its tests.
+fn types_of(text: &str) -> Vec<String> {
+    let code = without_tests(&code_of(text));
+    let words: Vec<&str> = words(&code).collect();
+    let pairs = words.windows(2).filter(|pair| matches!(pair[0], "struct" | "enum"));
+    pairs.map(|pair| pair[1].to_owned()).collect()
+}
+
+/// The types for which a text has an `impl`, each with the line. Of `impl Trait for Type`, the type.
+fn implemented(text: &str) -> Vec<(usize, String)> {
+    let code = without_tests(&code_of(text));
+    let of = |(number, line): (usize, &str)| {
+        let rest = line.strip_prefix("impl")?;
+        let after_generics = || rest.strip_prefix('<').map_or(Some(rest), |rest| Some(rest.split_once("> ")?.1));
+        let name = rest.split_once(" for ").map(|(_, name)| name).or_else(after_generics)?;
+        Some((number, first_name(name)))
+    };
+    (1..).zip(code.lines()).filter_map(of).collect()
+}
+
+#[test]
+fn only_a_part_has_methods_of_its_types() {
+    let folder = sources()[1].join("session");
+    let mut all = Vec::new();
+    files(&folder, &mut all);
+    let texts = all.iter().map(|path| (module_of(path, &folder), path, fs::read_to_string(path).unwrap()));
+    let texts: Vec<_> = texts.collect();
+    let is_part = |module: &str| PARTS.contains(&module) || module == "delegates";
+    let owners: BTreeMap<String, &str> = texts
+        .iter()
+        .filter(|(module, ..)| is_part(module))
+        .flat_map(|(module, _, text)| types_of(text).into_iter().map(|name| (name, module.as_str())))
+        .collect();
+    assert_eq!(owners.get("Job"), Some(&"scheduler"), "the types were not found");
+    let mut found = Vec::new();
+    for (module, path, text) in &texts {
+        for (line, name) in implemented(text) {
+            if let Some(owner) = owners.get(&name).filter(|owner| *owner != module) {
+                found.push(format!("{}:{line}: `{name}` belongs to the part `{owner}`", path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn types_and_their_methods_are_found_in_every_form() {
+    let text =
+        "/// A struct of one.\npub(super) struct One<'a>(&'a str);\nenum Two {}\nmod tests {\n    struct Three;\n}";
+    assert_eq!(types_of(text), ["One", "Two"]);
+    let text =
+        "impl One {\n}\nimpl<'a> Two<'a> {}\nimpl From<&One> for Three {}\n// impl Four {}\nfn f(_: impl Five) {}";
+    let found = [(1, "One"), (3, "Two"), (4, "Three")].map(|(line, name)| (line, name.to_owned()));
+    assert_eq!(implemented(text), found);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::fold::Method;
 use crate::names::Name;
 use crate::path::Path;
+use crate::schema::admits_null;
 use crate::template::Template;
 use crate::tool::Tool;
 pub(crate) use read::{decided_breaches, faults_of};
@@ -107,6 +108,27 @@ impl Call {
     /// The name of the tool.
     pub fn tool_name(&self) -> &str {
         self.raw.tool_name()
+    }
+
+    /// Whether it acts on the world, directly or through a delegate.
+    pub fn acts(&self) -> bool {
+        self.tool.as_deref().is_some_and(|tool| tool.effect.acts())
+    }
+
+    /// Whether it acts on the world through an activity. A delegate's calls are judged one by one.
+    pub fn has_effect(&self) -> bool {
+        self.delegate.is_none() && self.acts()
+    }
+
+    /// Whether repeating it changes nothing.
+    pub fn is_idempotent(&self) -> bool {
+        self.tool.as_deref().is_some_and(|tool| tool.idempotent)
+    }
+
+    /// Whether it came with its result, as calls do that the model carries out itself.
+    pub fn has_output(&self) -> bool {
+        let may_be_null = || self.tool.as_deref().is_some_and(|tool| tool.output().is_some_and(admits_null));
+        self.output.as_ref().is_some_and(|output| !output.is_null() || may_be_null())
     }
 
     /// Visits every expression of the parameters with its position.

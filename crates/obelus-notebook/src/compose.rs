@@ -16,7 +16,7 @@ use crate::message::PlanMode;
 pub use crate::schema::without_nulls;
 use crate::tool::Tool;
 use offered::OfferedTool;
-pub use offered::{AnswerSchema, Latest, Offered};
+pub use offered::{AnswerSchema, Offered};
 use strict::{Notes, Strict, described, nullable};
 
 /// The objects around a parameter: the answer and the call.

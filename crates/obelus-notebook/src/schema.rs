@@ -47,6 +47,11 @@ pub fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
 }
 
+/// The first violation of a schema by a value. An invalid schema has none.
+pub fn first_breach(schema: &Value, value: &Value) -> Option<Breach> {
+    breaches(&compile(schema).ok()?, value).into_iter().next()
+}
+
 /// The types of JSON Schema.
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 

@@ -18,9 +18,10 @@ use super::turn::Phase;
 use super::{Refused, Session};
 use crate::call::Call;
 use crate::call::freeze::frozen_call;
+use crate::context::Context;
 use crate::fold::Method;
 use crate::path::Path;
-use crate::schema;
+use crate::schema::first_breach;
 use crate::time::Time;
 use obelus_notebook::call_json::CallJson;
 use obelus_notebook::dialect::blocks::Step;
@@ -100,8 +101,8 @@ impl Session {
         let mut taken = |name: &Option<String>| name.as_ref().and_then(|name| fields.shift_remove(name));
         taken(&managed.in_progress);
         let planned = taken(&managed.planned).unwrap_or_default();
-        let entries = self.entries(taken(&managed.confirmations).unwrap_or_default())?;
-        let planned = self.calls_of(&managed.planned, planned)?;
+        let entries = entries_of(taken(&managed.confirmations).unwrap_or_default())?;
+        let planned = calls_of(&managed.planned, planned)?;
         self.check_state(&fields, is_whole)?;
         for entry in entries.iter().filter(|entry| entry.status == QuestionStatus::Approved) {
             self.check_approval(entry)?;
@@ -134,7 +135,6 @@ impl Session {
 
     /// Refuses data that violates the state's schema. Missing fields keep their values.
     fn check_state(&self, fields: &Map<String, Value>, is_whole: bool) -> Result<(), Refused> {
-        let bad = |text: String| Err(Refused::new(Code::BadState, text));
         let mut whole = self.state();
         if let Some(known) = whole.as_object_mut().filter(|_| is_whole) {
             let gone = self.fields_beside(fields);
@@ -144,64 +144,12 @@ impl Session {
             whole[name] = value.clone();
         }
         let schema = self.context().view("state").and_then(|view| view.schema(None));
-        match schema.map(schema::compile) {
-            Some(Ok(validator)) => match schema::breaches(&validator, &whole).into_iter().next() {
-                Some(breach) => bad(format!("`{}`: {}", breach.place.join("."), breach.text)),
-                None => Ok(()),
-            },
-            _ => Ok(()),
-        }
-    }
-
-    /// Parses and checks the confirmations of a state.
-    fn entries(&self, confirmations: Value) -> Result<Vec<Entry>, Refused> {
-        let entries = match confirmations {
-            Value::Null => return Ok(Vec::new()),
-            Value::Object(entries) => entries,
-            // PHP programs write an empty object as an empty list.
-            Value::Array(none) if none.is_empty() => return Ok(Vec::new()),
-            _ => return Err(Refused::new(Code::BadState, "`confirmations` is an object")),
-        };
-        let read = |(key, entry): (String, Value)| {
-            let bad = |what: &str| Refused::new(Code::BadState, format!("`confirmations.{key}`: {what}"));
-            let known = [QuestionStatus::Requested, QuestionStatus::Approved, QuestionStatus::Denied];
-            let status = known.into_iter().find(|status| entry["status"] == status.name());
-            let status = status.ok_or_else(|| bad("`status` is one of requested, approved, denied"))?;
-            let requested_at = match &entry["requested_at"] {
-                Value::Null => None,
-                at => Some(
-                    at.as_str()
-                        .and_then(Time::parse)
-                        .ok_or_else(|| bad("`requested_at` is a time in UTC such as 2024-05-01T10:00:00Z"))?,
-                ),
-            };
-            let call = match &entry["action"] {
-                Value::Null => None,
-                step => {
-                    Some(Step::from_json(step).map(Step::into_call).map_err(|why| bad(&format!("`action`: {why}")))?)
-                }
-            };
-            if status == QuestionStatus::Requested && call.is_none() {
-                return Err(bad("`action` is missing: what is to be confirmed?"));
+        match schema.and_then(|schema| first_breach(schema, &whole)) {
+            Some(breach) => {
+                let text = format!("`{}`: {}", breach.place.join("."), breach.text);
+                Err(Refused::new(Code::BadState, text))
             }
-            let reason = entry["reason"].as_str().unwrap_or_default().to_owned();
-            Ok(Entry { key: key.clone(), status, requested_at, reason, call, whole: entry })
-        };
-        entries.into_iter().map(read).collect()
-    }
-
-    fn calls_of(&self, name: &Option<String>, steps: Value) -> Result<Vec<CallJson>, Refused> {
-        let name = name.as_deref().unwrap_or_default();
-        let bad = |why: String| Refused::new(Code::BadState, format!("`{name}`{why}"));
-        match steps {
-            Value::Null => Ok(Vec::new()),
-            Value::Array(steps) => {
-                let read = |(index, step): (usize, &Value)| {
-                    Step::from_json(step).map(Step::into_call).map_err(|why| bad(format!("[{index}]: {why}")))
-                };
-                steps.iter().enumerate().map(read).collect()
-            }
-            _ => Err(bad(" is a list".to_owned())),
+            None => Ok(()),
         }
     }
 
@@ -219,7 +167,8 @@ impl Session {
         }
         // Keep the imported entry until it is asked here.
         let words = entry.whole["description"].as_str().map(str::to_owned);
-        let is_left_undone = |call: &CallJson| planned.contains(&without_asides(call)) || !self.was_done(&entry, call);
+        let is_left_undone =
+            |call: &CallJson| planned.contains(&without_asides(call)) || !was_done(self.context(), &entry, call);
         let is_left_undone =
             entry.status == QuestionStatus::Approved && entry.call.as_ref().is_some_and(is_left_undone);
         self.projection.adopt(entry.key.clone(), entry.whole.clone());
@@ -239,27 +188,6 @@ impl Session {
             _ => {}
         }
         Ok(())
-    }
-
-    /// Whether the state shows that a call was carried out after its approval: its entry in a list of the state
-    /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
-    fn was_done(&self, entry: &Entry, call: &CallJson) -> bool {
-        let context = self.context();
-        let Some(tool) = call.tool().and_then(|name| context.tool(name)) else { return false };
-        let Some(entity) = tool.schema.get("x-entity") else { return false };
-        let time = |value: &Value| value.as_str().and_then(Time::parse);
-        let since = time(&entry.whole["approved_at"]).or(entry.requested_at);
-        let id = entity["id"].as_str().and_then(|name| call.get(name)).map(plain_text);
-        let of_object = format!("{}_id", entity["name"].as_str().unwrap_or_default());
-        let tells = |entry: &Value| {
-            let object = &entry["object_ids"][&of_object];
-            let is_later = since.is_none_or(|since| time(&entry["timestamp"]).is_none_or(|at| at >= since));
-            is_later && !object.is_null() && id.as_ref().is_none_or(|id| plain_text(object) == *id)
-        };
-        tool.side_writes.iter().filter(|side| side.method == Method::Push).any(|side| {
-            let list = context.read(&side.to, None);
-            list.is_some_and(|list| list.as_array().is_some_and(|entries| entries.iter().any(tells)))
-        })
     }
 
     /// A changed status is a decision; with an approval, changed parameters too.
@@ -321,6 +249,77 @@ impl Session {
         let frozen = frozen_call(&call, call.outline(), None);
         self.hash_of(&call, &frozen)
     }
+}
+
+/// Whether the state shows that a call was carried out after its approval: its entry in a list of the state
+/// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
+fn was_done(context: &Context, entry: &Entry, call: &CallJson) -> bool {
+    let Some(tool) = call.tool().and_then(|name| context.tool(name)) else { return false };
+    let Some(entity) = tool.schema.get("x-entity") else { return false };
+    let time = |value: &Value| value.as_str().and_then(Time::parse);
+    let since = time(&entry.whole["approved_at"]).or(entry.requested_at);
+    let id = entity["id"].as_str().and_then(|name| call.get(name)).map(plain_text);
+    let of_object = format!("{}_id", entity["name"].as_str().unwrap_or_default());
+    let tells = |entry: &Value| {
+        let object = &entry["object_ids"][&of_object];
+        let is_later = since.is_none_or(|since| time(&entry["timestamp"]).is_none_or(|at| at >= since));
+        is_later && !object.is_null() && id.as_ref().is_none_or(|id| plain_text(object) == *id)
+    };
+    tool.side_writes.iter().filter(|side| side.method == Method::Push).any(|side| {
+        let list = context.read(&side.to, None);
+        list.is_some_and(|list| list.as_array().is_some_and(|entries| entries.iter().any(tells)))
+    })
+}
+
+/// Parses the planned steps of a state, in the field of this name.
+fn calls_of(name: &Option<String>, steps: Value) -> Result<Vec<CallJson>, Refused> {
+    let name = name.as_deref().unwrap_or_default();
+    let bad = |why: String| Refused::new(Code::BadState, format!("`{name}`{why}"));
+    match steps {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(steps) => {
+            let read = |(index, step): (usize, &Value)| {
+                Step::from_json(step).map(Step::into_call).map_err(|why| bad(format!("[{index}]: {why}")))
+            };
+            steps.iter().enumerate().map(read).collect()
+        }
+        _ => Err(bad(" is a list".to_owned())),
+    }
+}
+
+/// Parses and checks the confirmations of a state.
+fn entries_of(confirmations: Value) -> Result<Vec<Entry>, Refused> {
+    let entries = match confirmations {
+        Value::Null => return Ok(Vec::new()),
+        Value::Object(entries) => entries,
+        // PHP programs write an empty object as an empty list.
+        Value::Array(none) if none.is_empty() => return Ok(Vec::new()),
+        _ => return Err(Refused::new(Code::BadState, "`confirmations` is an object")),
+    };
+    let read = |(key, entry): (String, Value)| {
+        let bad = |what: &str| Refused::new(Code::BadState, format!("`confirmations.{key}`: {what}"));
+        let known = [QuestionStatus::Requested, QuestionStatus::Approved, QuestionStatus::Denied];
+        let status = known.into_iter().find(|status| entry["status"] == status.name());
+        let status = status.ok_or_else(|| bad("`status` is one of requested, approved, denied"))?;
+        let requested_at = match &entry["requested_at"] {
+            Value::Null => None,
+            at => Some(
+                at.as_str()
+                    .and_then(Time::parse)
+                    .ok_or_else(|| bad("`requested_at` is a time in UTC such as 2024-05-01T10:00:00Z"))?,
+            ),
+        };
+        let call = match &entry["action"] {
+            Value::Null => None,
+            step => Some(Step::from_json(step).map(Step::into_call).map_err(|why| bad(&format!("`action`: {why}")))?),
+        };
+        if status == QuestionStatus::Requested && call.is_none() {
+            return Err(bad("`action` is missing: what is to be confirmed?"));
+        }
+        let reason = entry["reason"].as_str().unwrap_or_default().to_owned();
+        Ok(Entry { key: key.clone(), status, requested_at, reason, call, whole: entry })
+    };
+    entries.into_iter().map(read).collect()
 }
 
 /// An approval is for the call that was asked about: values may differ, but not the action, and nothing may be

@@ -2,23 +2,11 @@
 //! delegate's own limits are smaller than its caller's. This module also bounds their sum.
 
 use super::Session;
+use super::delegates::Allowance;
 use super::ids::JobRef;
 use super::input::{CallError, Limit};
 use super::output::TurnEnd;
 use super::turn::Phase;
-
-/// The share of its callers' limits that a delegate may use while it takes an input.
-#[derive(Clone, Copy)]
-pub(super) struct Allowance {
-    /// The calls that may still start, with the limit that they come from.
-    calls: (u32, u32),
-    /// The calls that have started, here and below.
-    started: u32,
-    /// The tokens that may still be used, with the limit that they come from, if they are limited.
-    tokens: Option<(u64, u64)>,
-    /// The calls that may run at once, here and below.
-    places: u32,
-}
 
 impl Session {
     /// The limit that the call of a job would exceed, if any. An approved call is checked only against the limit of its
@@ -35,20 +23,13 @@ impl Session {
     pub(super) fn calls_left(&self) -> (u32, u32) {
         let most = self.settings.max_calls;
         let (calls, below) = self.turn.calls();
-        let own = (most.saturating_sub(calls).saturating_sub(below), most);
-        self.calls_above().map_or(own, |above| above.min(own))
-    }
-
-    fn calls_above(&self) -> Option<(u32, u32)> {
-        self.delegates.allowance.map(|above| (above.calls.0.saturating_sub(above.started), above.calls.1))
+        self.delegates.calls_left((most.saturating_sub(calls).saturating_sub(below), most))
     }
 
     /// A call starts that counts towards the limit.
     pub(super) fn count_call(&mut self) {
         self.turn.count_calls(1, 0);
-        if let Some(allowance) = &mut self.delegates.allowance {
-            allowance.started += 1;
-        }
+        self.delegates.count_calls(1);
     }
 
     /// The limit that another model request would exceed, if any.
@@ -60,8 +41,8 @@ impl Session {
 
     /// The tokens that may still be used in this turn, with the limit that they come from.
     fn tokens_left(&self) -> Option<(u64, u64)> {
-        let own = self.settings.max_tokens.map(|most| (most.saturating_sub(self.turn.spent().tokens), most));
-        own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min()
+        let used = self.turn.spent().tokens;
+        self.delegates.tokens_left(self.settings.max_tokens.map(|most| (most.saturating_sub(used), most)))
     }
 
     /// How many more calls may start here. Early calls of this session do not count: one of its calls may use them.
@@ -75,13 +56,12 @@ impl Session {
     }
 
     fn most_at_once(&self) -> u32 {
-        let own = self.settings.max_parallel.max(1);
-        self.delegates.allowance.map_or(own, |above| above.places.min(own))
+        self.delegates.places(self.settings.max_parallel.max(1))
     }
 
     /// The running calls, here and below, with those that started early.
     fn taken_places(&self) -> u32 {
-        self.running_calls() + self.scheduler.early.running()
+        self.running_calls() + self.early.running()
     }
 
     /// The running calls, here and below. A call whose delegate is at work is not one itself, nor is one that waits for
@@ -96,30 +76,24 @@ impl Session {
 
     /// Tells the delegate of a job what it may use. A decision there can begin another turn here, with its own limits.
     pub(super) fn give_allowance(&mut self, at: JobRef, is_decision: bool) {
-        let (mut calls, mut tokens, free) = (self.calls_left(), self.tokens_left(), self.free_places_below());
         let renews = is_decision && self.renews_by_decision();
-        if renews || (is_decision && self.turn.phase() == Phase::Rested(TurnEnd::Limit)) {
-            let own = self.settings.max_calls;
-            calls = self.calls_above().map_or((own, own), |above| above.min((own, own)));
-        }
-        if renews {
-            let own = self.settings.max_tokens.map(|most| (most, most));
-            tokens = own.into_iter().chain(self.delegates.allowance.and_then(|above| above.tokens)).min();
-        }
+        let has_new_calls = renews || (is_decision && self.turn.phase() == Phase::Rested(TurnEnd::Limit));
+        let most = self.settings.max_calls;
+        let calls = if has_new_calls { self.delegates.calls_left((most, most)) } else { self.calls_left() };
+        let own_tokens = || self.settings.max_tokens.map(|most| (most, most));
+        let tokens = if renews { self.delegates.tokens_left(own_tokens()) } else { self.tokens_left() };
+        let free = self.free_places_below();
         if let Some(child) = self.delegates.get_mut(at) {
             let places = child.taken_places().saturating_add(free);
-            child.delegates.allowance = Some(Allowance { calls, started: 0, tokens, places });
+            child.delegates.set_allowance(Allowance { calls, tokens, places });
         }
     }
 
     /// Counts the calls that the delegate of a job has started.
     pub(super) fn count_calls_of(&mut self, at: JobRef) {
-        let started =
-            self.delegates.get(at).and_then(|child| child.delegates.allowance).map_or(0, |given| given.started);
+        let started = self.delegates.get(at).map_or(0, |child| child.delegates.started());
         self.turn.count_calls(0, started);
-        if let Some(allowance) = &mut self.delegates.allowance {
-            allowance.started += started;
-        }
+        self.delegates.count_calls(started);
     }
 
     /// Whether a call here or below waits for a free place.

@@ -44,18 +44,17 @@ impl Session {
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return };
         let described = self.described(at, call, &frozen);
         if self.scheduler.step_of(at).is_for_each(at.index()) {
-            self.scheduler.set_status(at, Status::Asking);
+            self.scheduler.ask_later(at);
             let grounded = self.grounded_values(at, call);
             self.inbox.ask_later(NeedsPerson { at, described, reasons, grounded });
         } else {
-            self.scheduler.set_status(at, Status::Waiting);
+            self.scheduler.wait(at);
             let mut asked = AskedCall::new(frozen.clone(), self.hash_of(call, &frozen), vec![at]);
             asked.grounded = self.grounded_values(at, call);
             asked.marks = described.marks;
             let number = self.ask(Draft::new(About::Call, vec![asked], described.text).because(reasons));
             self.start_preview(number);
         }
-        self.scheduler.wake_followers(at);
     }
 
     /// A call about to run as text, with untrusted parts marked.
@@ -80,7 +79,7 @@ impl Session {
             let Some(call) = job.frozen.as_ref().map(|frozen| frozen.call.clone()) else { continue };
             let hash = self.hash_of(self.scheduler.call(at), &call);
             let template = (at.step, job.call);
-            self.scheduler.set_status(at, Status::Waiting);
+            self.scheduler.wait(at);
             // An identical call joins the one that waits, of another template or asked about meanwhile.
             let same = seen.get(&hash).and_then(|(of, index)| groups.get_mut(of)?.calls.get_mut(*index));
             if let Some(asked) = same {
@@ -178,8 +177,9 @@ impl Session {
     }
 
     fn add_question(&mut self, draft: Draft) -> QuestionNumber {
+        let mut tools = draft.calls.iter().filter_map(|asked| self.context().tool(asked.call.tool()?));
         let terms = Terms {
-            is_payment: draft.calls.iter().any(|asked| self.pays(&asked.call)),
+            is_payment: tools.any(|tool| pays(tool)),
             now: self.memory.now(),
             remind_after: self.settings.remind_after(),
             expire_after: self.settings.question_seconds,
@@ -190,10 +190,6 @@ impl Session {
         self.inbox.keep_imported(number, imported);
         self.name_values(number);
         number
-    }
-
-    fn pays(&self, call: &CallJson) -> bool {
-        call.tool().and_then(|name| self.context().tool(name)).is_some_and(|tool| pays(tool))
     }
 
     /// Adds the names of the values in a question.

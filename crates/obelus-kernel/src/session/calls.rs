@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::early_calls::Claimed;
 use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Outcome};
+use super::judge::Judged;
 use super::output::{Start, Task};
 use super::report_error::{Lack, ReportError};
-use super::scheduler::{Claimed, Readiness, Status, call_id};
+use super::scheduler::{Readiness, Status, call_id};
 use super::sent_by::SentBy;
-use super::solve::has_output;
 use super::turn::Phase;
 use super::{FailureCode, Session};
 use crate::call::Call;
@@ -124,7 +125,7 @@ impl Session {
 
     /// A model call has its result, or the model is asked for it.
     fn prepare_model_call(&mut self, at: JobRef, call: &Call) {
-        let Some(output) = call.output.as_ref().filter(|_| has_output(call)) else {
+        let Some(output) = call.output.as_ref().filter(|_| call.has_output()) else {
             return self.scheduler.make_ready(at);
         };
         self.scheduler.begin_model_call(at);
@@ -145,7 +146,7 @@ impl Session {
         if let Some(refusal) = self.current_refusal(at) {
             return self.refuse(at, &refusal);
         }
-        if !self.is_still_allowed(at, &call) {
+        if self.judge_again(at, &call) != Judged::Allowed {
             return;
         }
         // Calls that a person runs or has approved as a whole are limited by their own number (LOOP-2).
@@ -230,7 +231,7 @@ impl Session {
         match call {
             LocalCall::PreviewRead { question, call } => self.take_preview_read(question, call, &outcome),
             LocalCall::Early { request, index } => {
-                if let Some((at, outcome)) = self.scheduler.early.end((request, index), outcome) {
+                if let Some((at, outcome)) = self.early.end((request, index), outcome) {
                     self.end_job(at, outcome);
                 }
             }
@@ -243,7 +244,7 @@ impl Session {
         if let Outcome::Lost { message } = &outcome {
             return self.take_lost_answer(at, message);
         }
-        match self.scheduler.job(at).awaits_user.then(|| self.doubt_about(at)).flatten() {
+        match self.scheduler.job(at).awaits_user.then(|| self.inbox.doubt_about(at)).flatten() {
             Some(question) => self.settle_doubt(question, SentBy::CALL, Some(outcome)),
             None => self.finish(at, outcome),
         }
@@ -328,7 +329,7 @@ impl Session {
     /// Starts a complete call of an incomplete answer.
     pub(super) fn start_early(&mut self, request: u64, index: u32, call: &CallJson) {
         let Some(start) = self.early_call(request, index, call) else { return };
-        self.scheduler.early.add((request, index), start.call.clone());
+        self.early.add((request, index), start.call.clone());
         self.tasks.push(Task::Call(Box::new(start)));
     }
 
@@ -340,9 +341,9 @@ impl Session {
             && self.graph.is_none()
             && !self.tasks.is_paused()
             && !self.turn.is_ending()
-            && !self.scheduler.early.contains((request, index));
-        let early = self.scheduler.early.unclaimed();
-        let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel)
+            && !self.early.contains((request, index));
+        let early = self.early.unclaimed();
+        let has_room = self.scheduler.running().saturating_add(early) < self.settings.max_parallel
             && early < self.free_places()
             && early < self.calls_left().0;
         if !is_time || !has_room || crate::message::depth(call) >= crate::path::MAX_DEPTH {
@@ -381,7 +382,7 @@ impl Session {
     /// Uses the early start of a job's call, running or ended, if there is one.
     fn claim_early_call(&mut self, at: JobRef) -> bool {
         let Some(call) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return false };
-        match self.scheduler.early.claim(at, &call) {
+        match self.early.claim(at, &call) {
             None => return false,
             Some(Claimed::Ended(outcome)) => self.end_job(at, outcome),
             Some(Claimed::Running(call, asked)) => {

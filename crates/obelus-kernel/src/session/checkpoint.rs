@@ -70,7 +70,9 @@ impl Session {
             constants,
             memory,
             scheduler,
+            early: _,
             inbox,
+            previews,
             transcript,
             turn,
             pending,
@@ -82,7 +84,11 @@ impl Session {
             rules,
             consents,
         } = self;
-        let is_idle = turn.is_at_rest() && scheduler.is_idle() && tasks.is_empty() && pending.texts().is_empty();
+        let is_idle = turn.is_at_rest()
+            && scheduler.is_idle()
+            && tasks.is_empty()
+            && pending.texts().is_empty()
+            && previews.is_empty();
         if !is_idle || constants.depth > 0 {
             return None;
         }

@@ -6,6 +6,7 @@ use super::ids::{QuestionId, QuestionNumber};
 use super::inbox::{About, Question};
 use super::refusals::RefusalCode as Code;
 use super::{Refused, Session};
+use crate::context::Context;
 use crate::names::alike;
 use crate::policy::{
     ConsentScope, ConsentTerms, Gate, NeverStanding, StandingConsent, fields_of, hosts, list_with, never,
@@ -72,7 +73,7 @@ impl Session {
             }
         }
         let mut scopes = Vec::new();
-        scopes.extend(self.list_scope(tool, &calls));
+        scopes.extend(list_scope(self.context(), tool, &calls));
         scopes.extend(person_scope(tool, &calls));
         scopes.extend(site_scope(&calls));
         scopes.push(ConsentScope::Tool);
@@ -93,24 +94,6 @@ impl Session {
             let Some(tool) = &call.tool else { return false };
             self.propose(*at, (call, tool), &provenance, |proposal| gate.may_stand(terms, proposal))
         })
-    }
-
-    /// The records of the list that contains a call's record, or of all the calls of a question.
-    fn list_scope(&self, tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-        let path = tool.record()?;
-        let own: Vec<Value> = calls.iter().filter_map(|params| params.get(path).cloned()).collect();
-        if own.len() != calls.len() {
-            return None;
-        }
-        let list = |params: &Value| {
-            let value = params.get(path)?;
-            list_with(self.context(), &tool.names_of(path, value, params)?, value)
-        };
-        let values = match calls {
-            [only] => list(only).filter(|ids| ids.len() > 1)?,
-            _ => own,
-        };
-        Some(ConsentScope::Records { path: path.to_owned(), values, others: same_targets(tool, calls)? })
     }
 
     /// A person approves, and gives a standing consent.
@@ -141,6 +124,24 @@ impl Session {
     pub(super) fn revoke(&mut self, number: u64, by: &str) -> Result<(), Refused> {
         self.consents.revoke(number, by, self.memory.now())
     }
+}
+
+/// The records of the list that contains a call's record, or of all the calls of a question.
+fn list_scope(context: &Context, tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
+    let path = tool.record()?;
+    let own: Vec<Value> = calls.iter().filter_map(|params| params.get(path).cloned()).collect();
+    if own.len() != calls.len() {
+        return None;
+    }
+    let list = |params: &Value| {
+        let value = params.get(path)?;
+        list_with(context, &tool.names_of(path, value, params)?, value)
+    };
+    let values = match calls {
+        [only] => list(only).filter(|ids| ids.len() > 1)?,
+        _ => own,
+    };
+    Some(ConsentScope::Records { path: path.to_owned(), values, others: same_targets(tool, calls)? })
 }
 
 /// The addressee of the calls, if all have the same.

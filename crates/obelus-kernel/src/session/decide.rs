@@ -28,7 +28,7 @@ impl Session {
         let number = self.decidable(id, &decision)?;
         self.must_be_as_shown(number, &decision, digest)?;
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
-        let (steps, was_at_rest) = (self.steps_of_question(number), self.turn.is_at_rest());
+        let (steps, was_at_rest) = (self.inbox.steps_of(number), self.turn.is_at_rest());
         let is_edit = question.about == About::Plan && matches!(decision, Decision::Edit { .. });
         match question.about {
             _ if question.elicitation.is_some() => self.decide_elicitation(number, decision, by),
@@ -65,18 +65,8 @@ impl Session {
             let text = format!("the question `{id}` lapsed at {}: it is taken as a no", question.expires_at);
             return Err(Refused::new(Code::Expired, text));
         }
-        self.must_not_be_ending(decision)?;
+        self.turn.must_not_be_ending(decision)?;
         Ok(number)
-    }
-
-    /// Refuses decisions that start something while the turn ends.
-    pub(super) fn must_not_be_ending(&self, decision: &Decision) -> Result<(), Refused> {
-        use Decision::{Approve, Consent, DidNot, Edit};
-        if !self.turn.is_ending() || !matches!(decision, Approve { .. } | Consent { .. } | Edit { .. } | DidNot) {
-            return Ok(());
-        }
-        let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
-        Err(Refused::new(Code::Ending, text))
     }
 
     /// An answer with a digest counts only for what was shown (ASK-1). Before an edit, a person has seen the question
@@ -158,7 +148,7 @@ impl Session {
         self.inbox.decide_calls(number, &left_out, false, end);
         self.end_question(number, QuestionStatus::Approved, by, None);
         let decision = if left_out.is_empty() { "approved" } else { "approved in part" };
-        self.transcribe_decision(json!({"about": "plan", "decision": decision}));
+        self.transcript.add_decision(json!({"about": "plan", "decision": decision}));
         let calls_where = |is_chosen: bool| -> Vec<CallJson> {
             let all = calls.iter().enumerate().filter(|(index, _)| chosen.contains(index) == is_chosen);
             all.map(|(_, call)| call.clone()).collect()
@@ -234,11 +224,11 @@ impl Session {
         match decision {
             Decision::Value { value } => {
                 self.take_input(number, value.clone())?;
-                self.transcribe_decision(json!({"about": "question", "answer": value}));
+                self.transcript.add_decision(json!({"about": "question", "answer": value}));
                 self.end_question(number, QuestionStatus::Answered, by, None);
             }
             Decision::Deny { reason } => {
-                self.transcribe_decision(json!({"about": "question", "decision": "declined", "reason": reason}));
+                self.transcript.add_decision(json!({"about": "question", "decision": "declined", "reason": reason}));
                 self.end_question(number, QuestionStatus::Denied, by, Some(&reason));
             }
             other => return Err(unfit(question, &other)),
@@ -299,7 +289,7 @@ impl Session {
 
     /// Makes one job's result count for another one as well.
     pub(super) fn join(&mut self, at: JobRef, primary: JobRef) {
-        self.scheduler.set_status(at, Status::Waiting);
+        self.scheduler.wait(at);
         self.inbox.join(at, primary);
     }
 

@@ -1,11 +1,9 @@
 //! Delegates: sessions that carry out calls and see only what they are given.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::allowance::Allowance;
 use super::ids::{CallId, JobRef, LocalCall, QuestionId};
 use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{CallReport, Reply, Task, TurnEnd};
@@ -17,45 +15,6 @@ use crate::context::Context;
 use crate::message::Message;
 use crate::origin::{Origin, Origins};
 use crate::time::Time;
-
-/// The running delegates.
-#[derive(Default)]
-pub(super) struct Delegates {
-    /// By job.
-    running: BTreeMap<JobRef, Box<Session>>,
-    /// What its callers leave to the session, if it is a delegate.
-    pub(super) allowance: Option<Allowance>,
-}
-
-impl Delegates {
-    pub(super) fn get(&self, at: JobRef) -> Option<&Session> {
-        self.running.get(&at).map(|child| &**child)
-    }
-
-    pub(super) fn get_mut(&mut self, at: JobRef) -> Option<&mut Session> {
-        self.running.get_mut(&at).map(|child| &mut **child)
-    }
-
-    pub(super) fn add(&mut self, at: JobRef, child: Session) {
-        self.running.insert(at, Box::new(child));
-    }
-
-    pub(super) fn remove(&mut self, at: JobRef) -> Option<Box<Session>> {
-        if self.running.is_empty() { None } else { self.running.remove(&at) }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (JobRef, &Session)> {
-        self.running.iter().map(|(at, child)| (*at, &**child))
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
-        self.running.values_mut().map(|child| &mut **child)
-    }
-
-    pub(super) fn jobs(&self) -> Vec<JobRef> {
-        self.running.keys().copied().collect()
-    }
-}
 
 impl Session {
     /// Starts the delegate of a call, or requests its file.
@@ -72,7 +31,8 @@ impl Session {
     }
 
     /// Takes the saved request of a delegate, or the error.
-    pub(super) fn take_loaded(&mut self, at: JobRef, request: Result<Value, String>) {
+    pub(super) fn take_loaded(&mut self, call: LocalCall, request: Result<Value, String>) {
+        let LocalCall::Job(at) = call else { return };
         let Some(job) = self.scheduler.find(at) else { return };
         let is_expected = job.status == Status::Running
             && self.delegates.get(at).is_none()
@@ -133,14 +93,18 @@ impl Session {
             settings.planning = Planning::WhileReading;
         }
         let id = format!("{}/{at}", self.constants.id);
-        let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
-        child.constants.depth = self.constants.depth + 1;
-        child.inbox.number_after(self.inbox.before_first());
-        child.constants.root = Some(self.root_id().to_owned());
-        if let Some(by) = self.paused() {
-            child.tasks.pause(by.to_owned());
+        let child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
+        Ok(child.as_delegate_of(self))
+    }
+
+    /// Makes a new session a delegate.
+    fn as_delegate_of(mut self, caller: &Session) -> Self {
+        self.constants.depth = caller.constants.depth + 1;
+        self.constants.root = Some(caller.constants.root_id().to_owned());
+        if let Some(by) = caller.paused() {
+            self.tasks.pause(by.to_owned());
         }
-        Ok(child)
+        self.with_questions_after(caller.inbox.before_first())
     }
 
     /// The context of a question's calls: the delegate's that asks, or the session's own.
@@ -177,7 +141,7 @@ impl Session {
         };
         let is_decision = matches!(input, Input::Decide { .. });
         if let Input::Decide { decision, .. } = &input {
-            self.must_not_be_ending(decision)?;
+            self.turn.must_not_be_ending(decision)?;
             // Nobody would see it, or could revoke it.
             if matches!(decision, Decision::Consent { .. }) && self.delegates.get(at).is_some() {
                 let text = "a question of a delegate takes no standing consent; a plain yes approves the call";
@@ -193,7 +157,7 @@ impl Session {
                 answer
             }
             (None, Some((id, key))) => {
-                self.answer_elicitation_of(id, key, super::ElicitationAnswer::Gone);
+                self.tasks.answer_elicitation(id, key, super::ElicitationAnswer::Gone);
                 Ok(())
             }
             (None, None) if is_decision => {
@@ -223,12 +187,17 @@ impl Session {
     /// Lets a delegate start calls that waited.
     pub(super) fn wake_delegate(&mut self, at: JobRef) {
         self.run_child(at, false, |child, now| {
-            child.memory.set_now(now);
-            child.scheduler.begin_round();
-            child.proceed();
-            child.wake_delegates();
+            child.wake(now);
             Ok(())
         });
+    }
+
+    /// Starts calls that waited for a place, here and below.
+    fn wake(&mut self, now: Time) {
+        self.memory.set_now(now);
+        self.scheduler.begin_round();
+        self.proceed();
+        self.wake_delegates();
     }
 
     fn run_child(

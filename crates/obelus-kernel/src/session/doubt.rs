@@ -18,14 +18,14 @@ impl Session {
         let at = match call {
             LocalCall::PreviewRead { question, call } => return self.repeat_preview_read(question, call),
             // An early call is started like any other, later.
-            LocalCall::Early { request, index } => match self.scheduler.early.drop_call((request, index)) {
+            LocalCall::Early { request, index } => match self.early.drop_call((request, index)) {
                 Some(at) => at,
                 None => return,
             },
             LocalCall::Job(at) => at,
         };
         let Some(at) = self.scheduler.running_job(at) else { return };
-        if self.is_idempotent(at) {
+        if self.scheduler.call(at).is_idempotent() {
             self.start_again(at);
         } else {
             self.ask_about_doubt(at, Reason::Interrupted);
@@ -34,7 +34,7 @@ impl Session {
 
     /// Handles a lost answer. Unlike after a crash, the cause may recur.
     pub(super) fn take_lost_answer(&mut self, at: JobRef, message: &str) {
-        if !self.is_idempotent(at) {
+        if !self.scheduler.call(at).is_idempotent() {
             return self.ask_about_doubt(at, Reason::AnswerLost(crate::visible(message)));
         }
         if self.may_try_again(at, MOST_READS) {
@@ -45,13 +45,14 @@ impl Session {
     }
 
     /// A reconciliation found that this attempt had no effect. A report on an earlier attempt is ignored.
-    pub(super) fn take_not_done(&mut self, at: JobRef, attempt: u32) {
+    pub(super) fn take_not_done(&mut self, call: LocalCall, attempt: u32) {
+        let LocalCall::Job(at) = call else { return };
         let Some(at) = self.scheduler.running_job(at).filter(|at| self.scheduler.job(*at).attempt == attempt) else {
             return;
         };
         let again = self.may_try_again(at, MOST_ATTEMPTS);
         let failed = || Outcome::Error(CallError::new("lost", "its answer was lost, and it has not happened"));
-        match self.doubt_about(at) {
+        match self.inbox.doubt_about(at) {
             Some(question) => self.settle_doubt(question, "a look", if again { None } else { Some(failed()) }),
             None if again => self.start_again(at),
             None => self.finish(at, failed()),
@@ -80,10 +81,6 @@ impl Session {
             .collect()
     }
 
-    fn is_idempotent(&self, at: JobRef) -> bool {
-        self.scheduler.call(at).tool.as_deref().is_some_and(|tool| tool.idempotent)
-    }
-
     fn may_try_again(&self, at: JobRef, most: u32) -> bool {
         self.scheduler.job(at).attempt < most && !self.turn.is_ending()
     }
@@ -100,14 +97,6 @@ impl Session {
         self.ask(Draft::new(About::InDoubt, vec![asked], described.text).because(vec![known, started]));
         self.scheduler.set_awaits_user(at, true);
         self.note_doubt(at);
-    }
-
-    /// The open question about this job's effect.
-    pub(super) fn doubt_about(&self, at: JobRef) -> Option<QuestionNumber> {
-        let mut doubts = self.inbox.open().filter(|question| question.about == About::InDoubt);
-        doubts
-            .find(|question| question.calls.iter().any(|asked| asked.jobs.first() == Some(&at)))
-            .map(super::Question::number)
     }
 
     /// The job whose effect is in doubt and has exactly this call.

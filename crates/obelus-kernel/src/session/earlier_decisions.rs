@@ -67,8 +67,7 @@ impl Session {
     fn settle_by_question(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
         let Some((number, index)) = self.inbox.about(hash) else { return false };
         self.inbox.join_question(number, index, at);
-        self.scheduler.set_status(at, Status::Waiting);
-        self.scheduler.wake_followers(at);
+        self.scheduler.wait(at);
         if is_aside_true(call, "confirmed") && self.has_consent(number) {
             self.approve(number, &[index], &self.pending.latest_sender());
         }
@@ -79,7 +78,6 @@ impl Session {
     fn settle_by_doubt(&mut self, at: JobRef, hash: &str) -> bool {
         let Some(primary) = self.job_in_doubt(hash) else { return false };
         self.join(at, primary);
-        self.scheduler.wake_followers(at);
         true
     }
 
@@ -88,10 +86,7 @@ impl Session {
         match self.inbox.approved(hash).filter(|_| is_aside_true(call, "confirmed")) {
             None => return false,
             Some(Approved::Done) => self.close(at, Status::Done),
-            Some(Approved::Running(primary)) => {
-                self.join(at, primary);
-                self.scheduler.wake_followers(at);
-            }
+            Some(Approved::Running(primary)) => self.join(at, primary),
         }
         true
     }

@@ -4,8 +4,7 @@
 use serde_json::Value;
 
 use super::Session;
-use super::grounds::each_text;
-use super::inbox::{About, QuestionStatus};
+use super::inbox::{About, QuestionStatus, each_text};
 use crate::expr::Expr;
 use crate::message::Message;
 use crate::policy::{CallParam, ValueWrite, WhyBuilder};
@@ -31,11 +30,10 @@ impl Session {
         };
         // Of several proposals, the one with the most values of the call; of those, the latest.
         let Some(proposal) = proposals.max_by_key(|proposal| unchanged(proposal)) else { return };
-        let edited: Vec<bool> = write.params.iter().map(|given| self.is_edited(given, proposal)).collect();
-        for (given, is_edited) in write.params.iter_mut().zip(edited) {
-            given.is_edited = is_edited;
+        for given in &mut write.params {
+            given.is_edited = is_edited(given, proposal, self.inbox.texts_by_people());
             // The call that ran has the values of its references; the proposal has the references.
-            if let Some(value) = proposal.get(&given.name).filter(|_| !is_edited && given.from.is_empty()) {
+            if let Some(value) = proposal.get(&given.name).filter(|_| !given.is_edited && given.from.is_empty()) {
                 given.from = WhyBuilder::of_writes(self.context(), None).behind(value, write.message);
                 if !given.from.is_empty() {
                     given.value = value.clone();
@@ -44,21 +42,22 @@ impl Session {
             }
         }
     }
+}
 
-    fn is_edited(&self, given: &CallParam, proposal: &Value) -> bool {
-        let is_ref = |value: &Value| value.as_str().is_some_and(|text| Expr::parse(text).is_ok());
-        match proposal.get(&given.name) {
-            Some(value) if *value == given.value => false,
-            Some(value) if !is_ref(value) => true,
-            // The call that ran has the value of a reference, or of a default: unless a person wrote it.
-            _ => {
-                let (mut has_text, mut is_written) = (false, true);
-                each_text(&given.value, &mut |text| {
-                    has_text = true;
-                    is_written &= self.inbox.texts_by_people().iter().any(|written| written == text);
-                });
-                has_text && is_written
-            }
+/// Whether a person changed a parameter of a proposal.
+fn is_edited(given: &CallParam, proposal: &Value, texts_by_people: &[String]) -> bool {
+    let is_ref = |value: &Value| value.as_str().is_some_and(|text| Expr::parse(text).is_ok());
+    match proposal.get(&given.name) {
+        Some(value) if *value == given.value => false,
+        Some(value) if !is_ref(value) => true,
+        // The call that ran has the value of a reference, or of a default: unless a person wrote it.
+        _ => {
+            let (mut has_text, mut is_written) = (false, true);
+            each_text(&given.value, &mut |text| {
+                has_text = true;
+                is_written &= texts_by_people.iter().any(|written| written == text);
+            });
+            has_text && is_written
         }
     }
 }

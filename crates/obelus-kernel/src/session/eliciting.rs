@@ -8,7 +8,7 @@ use super::inbox::{
     About, AskedCall, Draft, Elicitation, Question, QuestionStatus, check_answer, describe_elicitation,
 };
 use super::input::{Decision, ElicitationRequest};
-use super::output::{ElicitationAnswer, Task};
+use super::output::ElicitationAnswer;
 use super::sent_by::SentBy;
 use super::{Refused, Session};
 
@@ -24,7 +24,7 @@ impl Session {
         let asked = ElicitationRequest { key, text, schema };
         let (job, asked) = match id.local() {
             // No question is asked before the job of the call is known.
-            Some(LocalCall::Early { request, index }) => match self.scheduler.early.elicit((request, index), asked) {
+            Some(LocalCall::Early { request, index }) => match self.early.elicit((request, index), asked) {
                 None => return,
                 Some(found) => found,
             },
@@ -33,7 +33,7 @@ impl Session {
         };
         match job {
             Some(at) => self.open_elicitation(at, id.clone(), asked),
-            None => self.answer_elicitation_of(id.clone(), asked.key, ElicitationAnswer::Gone),
+            None => self.tasks.answer_elicitation(id.clone(), asked.key, ElicitationAnswer::Gone),
         }
     }
 
@@ -51,7 +51,7 @@ impl Session {
         let is_in_doubt = job.awaits_user && job.elicitations == 0;
         let may_ask = !self.turn.is_ending() && !is_in_doubt;
         let Some(frozen) = job.frozen.as_ref().filter(|_| may_ask) else {
-            return self.answer_elicitation_of(call, key, ElicitationAnswer::Gone);
+            return self.tasks.answer_elicitation(call, key, ElicitationAnswer::Gone);
         };
         let unfit = if times >= MOST_ELICITATIONS {
             Some(format!("one call may ask {MOST_ELICITATIONS} times"))
@@ -59,7 +59,7 @@ impl Session {
             fault_of_schema(&schema)
         };
         if let Some(reason) = unfit {
-            return self.answer_elicitation_of(call, key, ElicitationAnswer::Declined { reason });
+            return self.tasks.answer_elicitation(call, key, ElicitationAnswer::Declined { reason });
         }
         let origins = self.settings.origin_of_error(asks);
         let description = describe_elicitation(asks.tool_name(), &text, &schema, &origins);
@@ -107,7 +107,7 @@ impl Session {
         self.inbox.close_elicitation(job, number);
         self.scheduler.close_elicitation(job);
         self.turn.reopen();
-        self.answer_elicitation_of(call, key, answer);
+        self.tasks.answer_elicitation(call, key, answer);
     }
 
     /// Closes the elicitations of a job that has ended or is restarted.
@@ -133,7 +133,7 @@ impl Session {
     /// Drops the elicitations of an ended delegate, whose calls may still be running.
     pub(super) fn drop_elicitations_of(&mut self, at: JobRef, child: &Session) {
         for (call, key) in child.open_elicitations() {
-            self.answer_elicitation_of(call.below(at), key, ElicitationAnswer::Gone);
+            self.tasks.answer_elicitation(call.below(at), key, ElicitationAnswer::Gone);
         }
     }
 
@@ -147,16 +147,12 @@ impl Session {
         all
     }
 
-    pub(super) fn answer_elicitation_of(&mut self, id: CallId, key: String, answer: ElicitationAnswer) {
-        self.tasks.push(Task::AnswerElicitation { id, key, answer });
-    }
-
     /// Drops early calls that no job has claimed, and their questions.
     pub(super) fn drop_early_calls(&mut self) {
         // They count even if the final answer omits them.
-        (0..self.scheduler.early.unclaimed()).for_each(|_| self.count_call());
-        for (call, key) in self.scheduler.early.drop_unclaimed() {
-            self.answer_elicitation_of(Routed::own(call), key, ElicitationAnswer::Gone);
+        (0..self.early.unclaimed()).for_each(|_| self.count_call());
+        for (call, key) in self.early.drop_unclaimed() {
+            self.tasks.answer_elicitation(Routed::own(call), key, ElicitationAnswer::Gone);
         }
     }
 }

@@ -66,7 +66,7 @@ impl Session {
 
     /// A message of the user begins a turn, at once or when the current one rests.
     pub(super) fn take_user_message(&mut self, text: String, by: Option<String>) {
-        if self.is_answer(&text, by.as_deref()) {
+        if self.take_as_answer(&text, by.as_deref()) {
             return;
         }
         let pictures = self.pending.take_attached();
@@ -289,7 +289,6 @@ impl Session {
     /// Brings the turn to rest.
     pub(super) fn rest(&mut self, ends: TurnEnd, mut reason: Option<CallError>) {
         self.drop_early_calls();
-        self.transcript.drop_composed();
         if self.graph.is_some() && ends != TurnEnd::Waiting {
             self.go_to_forced_end(ends, &mut reason);
             self.forget_plans();
@@ -301,7 +300,7 @@ impl Session {
             self.turn.take_output();
         }
         if let Value::String(text) = self.turn.output()
-            && self.gives_output(ends)
+            && self.turn.gives_output(ends)
             && self.constants.depth == 0
             && !is_sent
         {
@@ -316,22 +315,17 @@ impl Session {
         }
     }
 
-    /// Whether a turn that ended this way has a result. A limit or a stop has one if the graph has a text for it.
-    fn gives_output(&self, ends: TurnEnd) -> bool {
-        match ends {
-            TurnEnd::Output => true,
-            TurnEnd::Limit | TurnEnd::Stopped => self.turn.named_end().is_some(),
-            TurnEnd::Waiting | TurnEnd::Degraded => false,
-        }
-    }
-
     /// The reply of the latest turn; none before the first one, and during a turn.
     pub fn reply(&self) -> Option<Reply> {
         let Phase::Rested(ends) = self.turn.phase() else { return None };
         let waiting = self.questions().into_iter().filter(Question::is_open).map(|question| question.id);
         Some(Reply {
             ends,
-            output: if self.gives_output(ends) { self.output_for_people().unwrap_or_default() } else { Value::Null },
+            output: if self.turn.gives_output(ends) {
+                self.output_for_people().unwrap_or_default()
+            } else {
+                Value::Null
+            },
             said: self.turn.agent_messages().to_vec(),
             calls: self.distinct_calls(),
             waiting: waiting.collect(),

@@ -1,7 +1,6 @@
 //! Whether the model is asked again (LOOP-7): after calls and decisions, with their results.
 
 use super::Session;
-use super::ids::QuestionNumber;
 use super::inbox::Question;
 use super::settings::FollowUp;
 use crate::policy::Mode;
@@ -42,11 +41,6 @@ impl Session {
                 .delegates
                 .iter()
                 .any(|(at, child)| is_of(at.step) && child.questions().iter().any(Question::is_open))
-    }
-
-    /// The steps of a question's calls.
-    pub(super) fn steps_of_question(&self, number: QuestionNumber) -> Vec<u32> {
-        self.inbox.get(number).into_iter().flat_map(Question::jobs).map(|job| job.step).collect()
     }
 
     /// Whether a decision would begin a new turn.

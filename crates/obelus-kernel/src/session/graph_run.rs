@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -16,7 +15,6 @@ use super::output::{CallReport, TurnEnd};
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::origin::{Origin, Origins};
-use crate::schema::Breach;
 use obelus_notebook::jq::Read;
 use obelus_notebook::steps::{StepNode, Steps};
 
@@ -26,8 +24,6 @@ pub(super) struct GraphRun {
     cursor: Cursor,
     /// The step that carries out the call of the node.
     call: Option<u32>,
-    /// Validators of the nodes' outputs and answers, cached.
-    validators: BTreeMap<String, Arc<Validator>>,
 }
 
 /// The position of a turn in its graph, and its counters.
@@ -50,7 +46,7 @@ pub(super) struct Cursor {
 impl GraphRun {
     pub(super) fn new(graph: Arc<Steps>) -> Self {
         let cursor = Cursor { node: graph.start.usual().to_owned(), ..Cursor::default() };
-        Self { graph, cursor, call: None, validators: BTreeMap::new() }
+        Self { graph, cursor, call: None }
     }
 
     /// The name of the current node.
@@ -184,17 +180,6 @@ impl GraphRun {
             TurnEnd::Stopped => self.graph.at_stop.as_deref(),
             TurnEnd::Output | TurnEnd::Waiting | TurnEnd::Degraded => None,
         }
-    }
-
-    /// The violation of the current node's schema by a value, if any.
-    pub(super) fn breach(&mut self, schema: Option<&Value>, value: &Value) -> Option<Breach> {
-        let schema = schema?;
-        if !self.validators.contains_key(&self.cursor.node) {
-            let validator = crate::schema::compile(schema).ok()?;
-            self.validators.insert(self.cursor.node.clone(), Arc::new(validator));
-        }
-        let validator = self.validators.get(&self.cursor.node)?;
-        crate::schema::breaches(validator, value).into_iter().next()
     }
 
     /// The proposer of a node's call: the author, or the source of the tool's name.

@@ -21,12 +21,12 @@ impl Session {
     /// The error of a call whose activity succeeded, but whose result is too large, invalid or unreadable. Of an effect
     /// it says that it happened; a read has only failed.
     pub(super) fn error_of_result(&mut self, at: JobRef, error: CallError) -> CallError {
-        if self.has_effect(at) { self.not_kept(at, &error.message) } else { error }
+        if self.scheduler.call(at).has_effect() { self.not_kept(at, &error.message) } else { error }
     }
 
     /// The same for a result that could not be written where the call says.
     pub(super) fn failure_of_result(&mut self, at: JobRef, failure: CallFailure) -> CallFailure {
-        if !self.has_effect(at) {
+        if !self.scheduler.call(at).has_effect() {
             return failure;
         }
         match failure {
@@ -57,7 +57,7 @@ impl Session {
     pub(super) fn note_unwanted(&mut self, calls: &[CallJson]) {
         for proposal in calls {
             let call = Call::read(proposal, self.context()).0;
-            if call.tool.as_deref().is_some_and(|tool| tool.effect.acts()) {
+            if call.acts() {
                 self.inbox.note_unwanted(self.proposed_effect(&call));
             }
         }
@@ -69,32 +69,28 @@ impl Session {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
             let effect = self.proposed_effect(&Call::read(proposal, self.context()).0);
             self.inbox.forget_shared_denial(&effect);
-            self.forget_denied(&effect);
+            self.inbox.forget_unwanted(&effect);
         }
     }
 
     /// The result of a call is known, so the next one is judged like any other.
     pub(super) fn forget_happened(&mut self, at: JobRef) {
-        if !self.inbox.requires_person() || !self.has_effect(at) || self.scheduler.job(at).is_result_unknown {
+        if !self.inbox.requires_person()
+            || !self.scheduler.call(at).has_effect()
+            || self.scheduler.job(at).is_result_unknown
+        {
             return;
         }
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return };
         let call = Arc::clone(self.scheduler.call(at));
         self.inbox.no_longer_require_person(&self.effect_of(&call, &frozen));
         // A person may have edited the call: then what was proposed is another effect, which may have happened.
-        self.forget_denied(&self.proposed_effect(&call));
-    }
-
-    /// A person is no longer required for an effect only because it was denied.
-    fn forget_denied(&mut self, effect: &str) {
-        if self.inbox.why_person(effect) == Some(&Reason::DeniedBefore) {
-            self.inbox.no_longer_require_person(effect);
-        }
+        self.inbox.forget_unwanted(&self.proposed_effect(&call));
     }
 
     /// A call was done. Questions about the same effect say so; nothing is judged by it.
     pub(super) fn note_done(&mut self, at: JobRef) {
-        if self.has_effect(at)
+        if self.scheduler.call(at).has_effect()
             && let Some(effect) = self.effect_of_job(at)
         {
             self.inbox.note_done(&effect, self.memory.now());
@@ -122,16 +118,9 @@ impl Session {
         found(self.effect_of(call, frozen)).or_else(denied)
     }
 
-    /// Whether a call acts on the world through an activity. A delegate's calls are judged one by one.
-    fn has_effect(&self, at: JobRef) -> bool {
-        let call = self.scheduler.call(at);
-        call.delegate.is_none() && call.tool.as_deref().is_some_and(|tool| tool.effect.acts())
-    }
-
     fn unrepeatable_effect(&self, at: JobRef) -> Option<String> {
         let call = self.scheduler.call(at);
-        let is_repeatable = call.tool.as_deref().is_none_or(|tool| tool.idempotent);
-        let frozen = self.scheduler.frozen(at).filter(|_| self.has_effect(at) && !is_repeatable)?;
+        let frozen = self.scheduler.frozen(at).filter(|_| call.has_effect() && !call.is_idempotent())?;
         Some(self.effect_of(call, &frozen.call))
     }
 
@@ -140,18 +129,13 @@ impl Session {
         let is_other = |name: &str| {
             (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
         };
-        hash(self.root_id(), frozen, is_other)
+        hash(self.constants.root_id(), frozen, is_other)
     }
 
     /// The effect of a call with its references as proposed.
     fn proposed_effect(&self, call: &Call) -> String {
         let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
         self.effect_of(call, &frozen_call(call, Value::Object(params), None))
-    }
-
-    /// The id by which effects are identified: that of the session at the top.
-    pub(super) fn root_id(&self) -> &str {
-        self.constants.root.as_ref().unwrap_or(&self.constants.id)
     }
 
     fn effect_of_job(&self, at: JobRef) -> Option<String> {

@@ -1,15 +1,15 @@
 //! The inbox: open questions, and people's decisions.
 //!
-//! It owns questions, decisions about calls, elicitations of running calls, and the reads that show what a question
-//! would change. It knows only the ids of jobs: a decision returns the jobs it releases.
+//! It owns questions, decisions about calls, and elicitations of running calls. It knows only the ids of jobs: a
+//! decision returns the jobs it releases.
 
 mod elicitation;
 mod elicitation_form;
 mod naming;
 mod past;
-mod preview_reads;
 mod question;
 mod shown;
+mod texts_by_people;
 mod updates;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +26,9 @@ pub(super) use elicitation_form::describe_elicitation;
 pub(super) use naming::{SessionReason, headline, names_in};
 use obelus_notebook::describe::ValueMark;
 use past::SharedPast;
-pub(super) use preview_reads::{MOST_PREVIEW_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
+pub(super) use texts_by_people::each_text;
 pub(super) use updates::ImportedTerms;
 
 /// Questions and decisions of a session. Its checkpoint leaves out what only running jobs need.
@@ -59,9 +59,6 @@ pub(super) struct Inbox {
     /// Open elicitations, by job.
     #[serde(skip)]
     elicitations: BTreeMap<JobRef, Vec<QuestionNumber>>,
-    /// Reads that show what a question would change.
-    #[serde(skip)]
-    pub(super) preview_reads: PreviewReads,
     /// The question that the user's latest message may answer.
     answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
@@ -109,11 +106,8 @@ pub(super) type DecidedCalls = Vec<(String, Vec<JobRef>)>;
 impl Inbox {
     /// The inbox to store; none while a job waits or runs for a question.
     pub(super) fn checkpoint(&self) -> Option<&Self> {
-        let is_idle = self.granted.is_empty()
-            && self.joined.is_empty()
-            && self.asking.is_empty()
-            && self.elicitations.is_empty()
-            && self.preview_reads.is_empty();
+        let is_idle =
+            self.granted.is_empty() && self.joined.is_empty() && self.asking.is_empty() && self.elicitations.is_empty();
         is_idle.then_some(self)
     }
 
@@ -122,15 +116,6 @@ impl Inbox {
         let open =
             stored.all.values().filter(|question| question.is_open()).map(|question| question.number().0).collect();
         *self = Self { before_first: self.before_first, open, ..stored };
-    }
-
-    /// People's texts in reasons, answers and edits, oldest first.
-    pub(super) fn texts_by_people(&self) -> &[String] {
-        &self.texts_by_people
-    }
-
-    pub(super) fn note_texts_by_people(&mut self, texts: Vec<String>) {
-        self.texts_by_people.extend(texts);
     }
 
     /// The user's latest message may answer this question, if any.
@@ -199,6 +184,18 @@ impl Inbox {
         let question = self.all.get(&number).filter(|question| question.is_open())?;
         let asked = &question.calls[index];
         (asked.decided.is_none() && asked.hash == hash).then_some((QuestionNumber(number), index))
+    }
+
+    /// The open question about this job's effect.
+    pub(super) fn doubt_about(&self, at: JobRef) -> Option<QuestionNumber> {
+        let mut doubts = self.open().filter(|question| question.about == About::InDoubt);
+        let is_of_job = |asked: &AskedCall| asked.jobs.first() == Some(&at);
+        doubts.find(|question| question.calls.iter().any(is_of_job)).map(Question::number)
+    }
+
+    /// The steps of a question's calls.
+    pub(super) fn steps_of(&self, number: QuestionNumber) -> Vec<u32> {
+        self.get(number).into_iter().flat_map(Question::jobs).map(|job| job.step).collect()
     }
 
     /// Makes a job wait for a call that is already asked about.

@@ -366,6 +366,11 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// Whether calls start by it.
+    pub(super) fn starts_something(&self) -> bool {
+        matches!(self, Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot)
+    }
+
     /// The decision in one word.
     pub(crate) fn name(&self) -> &'static str {
         match self {

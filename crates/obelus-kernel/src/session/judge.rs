@@ -19,6 +19,19 @@ use crate::policy::{
 };
 use crate::tool::Tool;
 
+/// What came of judging a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judged {
+    /// It may run.
+    Allowed,
+    /// A person is asked about it.
+    Asked,
+    /// A person's earlier decision settled it.
+    Settled,
+    /// The gate refused it, and it has ended.
+    Refused,
+}
+
 impl Session {
     /// The origins of the values of a job's call.
     pub(super) fn provenance(&self, at: JobRef) -> Provenance<'_> {
@@ -40,55 +53,54 @@ impl Session {
         }
     }
 
-    /// Decides whether an acting call may run: by people's earlier decisions, else by the gate.
+    /// Judges a call, and queues it if it is allowed.
     pub(super) fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
         let Some(tool) = &call.tool else { return };
-        if self.is_allowed(at, call, tool) {
+        if self.judge_now(at, call, tool) == Judged::Allowed {
             self.scheduler.make_ready(at);
         }
     }
 
-    /// Judges again a call that was allowed but had to wait; rules, consents and past effects may have changed. Returns
-    /// whether it may start.
-    pub(super) fn is_still_allowed(&mut self, at: JobRef, call: &Arc<Call>) -> bool {
-        let Some(tool) = call.tool.as_ref().filter(|_| self.scheduler.has_waited(at)) else { return true };
+    /// Judges again a call that was allowed but had to wait; rules, consents and past effects may have changed.
+    pub(super) fn judge_again(&mut self, at: JobRef, call: &Arc<Call>) -> Judged {
+        let Some(tool) = call.tool.as_ref().filter(|_| self.scheduler.has_waited(at)) else { return Judged::Allowed };
         let tool = Arc::clone(self.context().tool(&tool.name).unwrap_or(tool));
         self.catch_up_grounds(at);
         if self.scheduler.job(at).is_approved {
-            return self.approval_still_covers(at, call, &tool);
+            return self.judge_approved(at, call, &tool);
         }
         self.consents.forget_use(at);
-        self.is_allowed(at, call, &tool)
+        self.judge_now(at, call, &tool)
     }
 
     /// What a person approved was asked about as it is, unless the same effect has come to be in doubt since then, or
     /// has happened without a stored result. Then it is asked about again.
-    fn approval_still_covers(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> bool {
+    fn judge_approved(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> Judged {
         let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
         let is_shown = |why: &Reason| {
             let is_of_job = |asked: &AskedCall| asked.jobs.first() == Some(&at);
             self.inbox.all().any(|question| question.calls.iter().any(is_of_job) && question.reasons.contains(why))
         };
         if earlier.is_none_or(|why| is_shown(&why)) {
-            return true;
+            return Judged::Allowed;
         }
         self.scheduler.withdraw_approval(at);
         let verdict = self.verdict_on(at, call, tool);
         self.ask_about_call(at, call, verdict.into_reasons());
-        false
+        Judged::Asked
     }
 
-    /// Whether a call is allowed; otherwise it is settled, refused or asked about.
-    fn is_allowed(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> bool {
+    /// Judges a call: by people's earlier decisions, else by the gate.
+    fn judge_now(&mut self, at: JobRef, call: &Arc<Call>, tool: &Tool) -> Judged {
         if self.settle_by_earlier_decision(at, call) {
-            return false;
+            return Judged::Settled;
         }
         let verdict = self.verdict_on(at, call, tool);
         if verdict.is_allowed() {
             if let [Reason::Consented { number, .. }] = verdict.reasons() {
                 self.consents.note_use(at, *number, call.raw.clone());
             }
-            return true;
+            return Judged::Allowed;
         }
         let is_from_elsewhere = || {
             let hash = || self.scheduler.frozen(at).map(|frozen| self.hash_of(call, &frozen.call)).unwrap_or_default();
@@ -96,10 +108,15 @@ impl Session {
         };
         match verdict.ruling() {
             // An imported question waits in every mode; the mode is checked again before the call runs.
-            Ruling::Refuse if !(verdict.is_by_mode() && is_from_elsewhere()) => self.refuse(at, &verdict),
-            _ => self.ask_about_call(at, call, verdict.into_reasons()),
+            Ruling::Refuse if !(verdict.is_by_mode() && is_from_elsewhere()) => {
+                self.refuse(at, &verdict);
+                Judged::Refused
+            }
+            _ => {
+                self.ask_about_call(at, call, verdict.into_reasons());
+                Judged::Asked
+            }
         }
-        false
     }
 
     pub(super) fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {

@@ -176,11 +176,6 @@ impl Memory {
         self.context.append(batch.collect())
     }
 
-    /// Reserves space for this many messages.
-    pub(super) fn expect(&mut self, messages: usize) {
-        self.context.expect(messages);
-    }
-
     /// Writes a part of the state for a person. Its origins stay, because the old value may still be in it.
     pub(super) fn write_state(&mut self, path: Path, value: Value) {
         let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));

@@ -22,6 +22,7 @@ use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
+use crate::schema::first_breach;
 use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::StepOptions;
 use obelus_notebook::steps::{CallNode, StepNode};
@@ -177,7 +178,7 @@ impl Session {
     /// Writes the output of a request node to the node's path.
     fn keep_output(&mut self, node: &StepNode, output: Value) -> Result<(), Fault> {
         let schema = node.request().and_then(|request| request.schema.as_ref());
-        if let Some(breach) = self.graph.as_mut().and_then(|run| run.breach(schema, &output)) {
+        if let Some(breach) = schema.and_then(|schema| first_breach(schema, &output)) {
             return Err(Fault::new(crate::Rule::Loop1, format!("the output breaks its schema: {}", breach.text)));
         }
         let origins = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));

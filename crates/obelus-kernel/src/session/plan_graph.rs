@@ -8,6 +8,7 @@ use super::inbox::About;
 use super::output::{CallReport, CallStatus};
 use super::proposed_step::ProposedStep;
 use crate::call::Call;
+use crate::context::Context;
 use crate::path::Path;
 use obelus_notebook::call_json::CallJson;
 use obelus_notebook::plan::{Graph, PlanNode, RunsFor};
@@ -105,26 +106,29 @@ impl Session {
         reports.extend(waiting.chain(self.planned_calls()).map(|report| (report, true)));
         let left_out = reports.len().saturating_sub(most);
         reports.truncate(most);
-        let nodes: Vec<Node> =
-            reports.into_iter().map(|(report, is_planned)| self.plan_node(report, is_planned, &steps)).collect();
+        let nodes: Vec<Node> = reports
+            .into_iter()
+            .map(|(report, is_planned)| plan_node(self.context(), report, is_planned, &steps))
+            .collect();
         let flows = flows(&nodes);
         PlanGraph { calls: nodes.into_iter().map(|node| node.planned).collect(), flows, left_out }
     }
+}
 
-    fn plan_node(&self, report: CallReport, is_only_planned: bool, steps: &[&ProposedStep]) -> Node {
-        let (number, job) = report.place;
-        let step = steps.iter().find(|step| step.number == number).filter(|_| !is_only_planned);
-        let proposed = step.and_then(|step| step.of_job(job)).unwrap_or(&report.call).clone();
-        let (mut call, _) = Call::read(&proposed, self.context());
-        if step.is_some_and(|step| step.options.keeps_results) {
-            call.keep_result();
-        }
-        let writes = call.all_writes().cloned().collect();
-        let number = if is_only_planned { u32::MAX } else { number };
-        let planned = PlannedCall { report, is_only_planned, proposed, writes };
-        let runs_for = planned.instance().map_or(RunsFor::Once, |name| RunsFor::One(name.to_owned()));
-        Node { step: (number, step.is_some_and(|step| step.options.sequential)), runs_for, planned, call }
+/// A call with its data for the graph.
+fn plan_node(context: &Context, report: CallReport, is_only_planned: bool, steps: &[&ProposedStep]) -> Node {
+    let (number, job) = report.place;
+    let step = steps.iter().find(|step| step.number == number).filter(|_| !is_only_planned);
+    let proposed = step.and_then(|step| step.of_job(job)).unwrap_or(&report.call).clone();
+    let (mut call, _) = Call::read(&proposed, context);
+    if step.is_some_and(|step| step.options.keeps_results) {
+        call.keep_result();
     }
+    let writes = call.all_writes().cloned().collect();
+    let number = if is_only_planned { u32::MAX } else { number };
+    let planned = PlannedCall { report, is_only_planned, proposed, writes };
+    let runs_for = planned.instance().map_or(RunsFor::Once, |name| RunsFor::One(name.to_owned()));
+    Node { step: (number, step.is_some_and(|step| step.options.sequential)), runs_for, planned, call }
 }
 
 /// The values that calls read, and their possible writers.

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::Session;
 use super::ids::{JobRef, LocalCall, QuestionId, QuestionNumber, Routed};
-use super::inbox::{Change, MOST_PREVIEW_READS, PreviewRead};
+use super::inbox::Change;
 use super::input::Outcome;
 use super::output::{RepeatReason, Start, Task};
+use super::previews::{MOST_PREVIEW_READS, PreviewRead};
 use crate::call::Call;
 use crate::origin::Origins;
 use crate::policy::{Place, Proposal};
@@ -21,7 +22,7 @@ impl Session {
             return;
         }
         let reads = self.reads_of(&Routed::own(number)).into_iter().take(MOST_PREVIEW_READS).collect();
-        self.inbox.preview_reads.add(reads);
+        self.previews.add(reads);
         self.start_reads();
     }
 
@@ -55,7 +56,7 @@ impl Session {
 
     fn start_reads(&mut self) {
         let room = usize::try_from(self.settings.max_parallel.max(1)).unwrap_or(usize::MAX);
-        while let Some(read) = self.inbox.preview_reads.next(room) {
+        while let Some(read) = self.previews.next(room) {
             self.send_preview_read(read);
         }
     }
@@ -69,12 +70,12 @@ impl Session {
         let mut start = self.start_of(Routed::own(read.id()), &read.tool, named, read.call.clone());
         start.attempt = read.attempt;
         self.tasks.push(Task::Call(Box::new(start)));
-        self.inbox.preview_reads.begin(read);
+        self.previews.begin(read);
     }
 
     /// Takes the outcome of a read, also of one that the driver has repeated for a person who decides.
     pub(super) fn take_preview_read(&mut self, question: u64, call: u32, outcome: &Outcome) {
-        let ended = self.inbox.preview_reads.end(question, call);
+        let ended = self.previews.end(question, call);
         let (id, of_question) = (LocalCall::PreviewRead { question, call }, Routed::own(QuestionNumber(question)));
         let again = || self.reads_of(&of_question).into_iter().find(|read| read.id() == id);
         let Some(read) = ended.or_else(again) else { return };
@@ -86,7 +87,7 @@ impl Session {
 
     /// Repeats a read that was running when its driver died.
     pub(super) fn repeat_preview_read(&mut self, question: u64, call: u32) {
-        let Some(read) = self.inbox.preview_reads.end(question, call) else { return };
+        let Some(read) = self.previews.end(question, call) else { return };
         self.send_preview_read(read);
         self.start_reads();
     }
@@ -124,7 +125,7 @@ impl Session {
         let (call, frozen) = (self.scheduler.call(read.at), self.scheduler.frozen(read.at));
         let of = call.tool.as_ref().zip(frozen);
         let name = of.and_then(|(tool, frozen)| self.naming().name_of_record(tool, &frozen.call, result));
-        self.inbox.note_changes(read, changes, name);
+        self.inbox.note_changes(read.question, read.index, changes, name);
         self.name_values(read.question);
         let id = Routed::own(read.question);
         self.tasks.push(Task::AskAgain { id, because: RepeatReason::MoreIsKnown });

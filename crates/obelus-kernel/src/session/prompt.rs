@@ -15,7 +15,7 @@ use super::output::{CallReport, CallStatus};
 use super::settings::FollowUp;
 use super::transcript::TranscriptEntry;
 use crate::call::Call;
-use crate::context::View;
+use crate::context::{Context, View};
 use crate::message::{Message, PlanMode, Role};
 use crate::time::Time;
 use crate::tool::Tool;
@@ -156,8 +156,6 @@ fn without_times<S: Serializer>(entries: &[TranscriptEntry], to: S) -> Result<S:
 
 /// The limit of errors.
 const MOST_ERRORS: usize = 10;
-/// The limit of questions, if the state contains them too.
-const MOST_WAITING: usize = 5;
 /// The instruction for calls that are planned for a later step.
 const PLANNING: &str = "`calls` has at most one call, without `_outputPath`, beside the `output` of this step; you are \
     shown what came of it.";
@@ -245,15 +243,15 @@ impl Session {
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
-                .take(self.most_waiting())
+                .take(self.settings.most_waiting())
                 .map(Question::for_model)
                 .collect(),
             errors: self.latest_errors(),
-            texts: self.texts(),
+            texts: texts_of(self.context()),
             dialect: self.settings.dialect,
             pictures: self.turn.pictures().to_vec(),
             out_of_format: self.turn.out_of_format().map(|(text, error)| json!({"text": text, "error": error})),
-            ..self.bare_prompt(Purpose::Solve, self.transcript.composed().composed(offered))
+            ..self.bare_prompt(Purpose::Solve, offered.into())
         }
     }
 
@@ -277,7 +275,7 @@ impl Session {
     fn bare_prompt(&self, purpose: Purpose, answer: AnswerSchema) -> Prompt {
         Prompt {
             purpose,
-            instructions: self.instructions(),
+            instructions: self.context().system_texts().map(str::to_owned).collect(),
             mode: self.settings.mode.name(),
             plan_mode: PlanMode::Lazy.name(),
             follow_up: self.settings.follow_up,
@@ -289,10 +287,6 @@ impl Session {
         }
     }
 
-    fn instructions(&self) -> Vec<String> {
-        self.context().system_texts().map(str::to_owned).collect()
-    }
-
     fn kinds(&self) -> Vec<Value> {
         let mut kinds = Vec::new();
         for (kind, view) in self.context().views().filter(|(kind, _)| *kind != "error") {
@@ -300,7 +294,7 @@ impl Session {
             let optional = [
                 ("description", view.description(None).map(Value::from)),
                 ("schema", view.schema(None).cloned()),
-                ("value", self.value_shown(kind, view)),
+                ("value", self.transcript.filtered(kind, view, || self.state_for_model())),
             ];
             for (name, value) in optional {
                 if let Some(value) = value {
@@ -312,44 +306,16 @@ impl Session {
                 let values =
                     instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
                 shown["instances"] = Value::Object(values.collect());
-                self.show_recipes_of_instances(view, &mut shown);
+                show_recipes_of_instances(self.context(), view, &mut shown);
             }
             kinds.push(shown);
         }
         kinds
     }
 
-    /// Adds schemas and descriptions of instances: once if all are equal, else by instance.
-    pub(super) fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
-        let names: Vec<&String> =
-            self.context().instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
-        let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
-        let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
-        show_by_instance(shown, &names, "description", descriptions);
-        show_by_instance(shown, &names, "schema", schemas);
-    }
-
-    /// A kind's value, filtered as the author says. A failing filter hides nothing.
-    fn value_shown(&self, kind: &str, view: &View) -> Option<Value> {
-        self.filtered(kind, view, || self.state_for_model())
-    }
-
-    /// The same for a state in another form.
-    pub(super) fn filtered(&self, kind: &str, view: &View, state: impl FnOnce() -> Value) -> Option<Value> {
-        let whole = view.read(&[], None)?;
-        let filter = self.transcript.view(kind);
-        if kind == "state" {
-            let state = state();
-            let part = filter.and_then(|filter| filter.one(&state).ok()).filter(|part| !part.is_null());
-            return Some(part.unwrap_or(state));
-        }
-        let part = filter.and_then(|filter| filter.one_read(view.for_filters()?).ok()).filter(|part| !part.is_null());
-        Some(part.unwrap_or_else(|| whole.into_owned()))
-    }
-
     /// The calls with their reports.
     fn plan_shown(&self) -> Vec<CallReport> {
-        let mut room = self.most_waiting();
+        let mut room = self.settings.most_waiting();
         let mut fits = |report: &CallReport| {
             let waits = report.status == CallStatus::Waiting;
             let fits = !waits || room > 0;
@@ -376,11 +342,6 @@ impl Session {
         (0..).zip(calls).map(report).collect()
     }
 
-    /// The limit of open questions. If the state contains them, the first ones suffice.
-    fn most_waiting(&self) -> usize {
-        if self.settings.managed.confirmations.is_some() { MOST_WAITING } else { usize::MAX }
-    }
-
     fn latest_errors(&self) -> Vec<Value> {
         // Errors before the model last completed a step have been shown.
         let since = self.context().length().saturating_sub(self.transcript.reported_messages());
@@ -398,26 +359,37 @@ impl Session {
         errors.reverse();
         errors
     }
+}
 
-    fn texts(&self) -> Vec<(String, String)> {
-        let mut room = MOST_TEXT;
-        let mut texts = Vec::new();
-        for message in self.context().latest() {
-            let Message::Text(text) = message else { continue };
-            if text.role == Role::System {
-                continue;
-            }
-            let length = text.text.chars().count();
-            // The latest message is shown whatever its length.
-            if length > room && !texts.is_empty() {
-                break;
-            }
-            room = room.saturating_sub(length);
-            texts.push((text.role.name().to_owned(), text.text.clone()));
+/// Adds schemas and descriptions of instances: once if all are equal, else by instance.
+pub(super) fn show_recipes_of_instances(context: &Context, view: &View, shown: &mut Value) {
+    let names: Vec<&String> =
+        context.instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
+    let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
+    let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
+    show_by_instance(shown, &names, "description", descriptions);
+    show_by_instance(shown, &names, "schema", schemas);
+}
+
+/// The latest texts of the conversation.
+fn texts_of(context: &Context) -> Vec<(String, String)> {
+    let mut room = MOST_TEXT;
+    let mut texts = Vec::new();
+    for message in context.latest() {
+        let Message::Text(text) = message else { continue };
+        if text.role == Role::System {
+            continue;
         }
-        texts.reverse();
-        texts
+        let length = text.text.chars().count();
+        // The latest message is shown whatever its length.
+        if length > room && !texts.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(length);
+        texts.push((text.role.name().to_owned(), text.text.clone()));
     }
+    texts.reverse();
+    texts
 }
 
 /// Shows a field of instances: directly if all are equal, else as a map by instance.

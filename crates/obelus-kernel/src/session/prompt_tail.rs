@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::output::{CallReport, CallStatus};
-use super::transcript::{TranscriptEntry, TranscriptEvent};
+use super::prompt::show_recipes_of_instances;
+use super::redact::shape_at;
+use super::transcript::TranscriptEvent;
 use super::transcript_writes::result_for_model;
 use crate::context::View;
 use crate::path::Path;
@@ -17,9 +19,6 @@ use obelus_notebook::steps::StepNode;
 
 /// The limit of characters of a state value whose result is no longer visible.
 const MOST_OF_VALUE: usize = 400;
-
-/// The limit of characters of a text in the state that may be repeated.
-const SHORT: usize = 40;
 
 /// A call's result that the transcript tells.
 struct TranscriptValue<'a> {
@@ -42,7 +41,7 @@ impl Session {
                     recipe[name] = value;
                 }
             }
-            self.show_recipes_of_instances(view, &mut recipe);
+            show_recipes_of_instances(self.context(), view, &mut recipe);
             recipe
         };
         let given = self.context().views().filter(|(kind, _)| self.memory.is_given(kind));
@@ -86,33 +85,17 @@ impl Session {
 
     fn value_not_in_transcript(&self, kind: &str, view: &View, sent: &[TranscriptValue<'_>]) -> Option<Value> {
         let mut value = if self.settings.plans_before_reading() {
-            self.shape_at(&Path::root(kind), None)?
+            shape_at(self.context(), &Path::root(kind), None)?
         } else {
             let read = || self.state_not_in_transcript();
-            self.filtered(kind, view, read)?
+            self.transcript.filtered(kind, view, read)?
         };
         subtract(&mut value, kind, None, sent);
         if let Value::Object(fields) = &mut value {
-            let is_sent = |field: &Value| kind == "state" && self.is_in_an_answer(field);
+            let is_sent = |field: &Value| kind == "state" && self.transcript.answers_have(field);
             fields.retain(|_, field| !is_empty(field) && !is_sent(field));
         }
         Some(value)
-    }
-
-    /// Whether a visible answer of the model has this value, so that the state need not repeat it.
-    fn is_in_an_answer(&self, value: &Value) -> bool {
-        let is_long = match value {
-            Value::String(text) => text.chars().count() > SHORT,
-            Value::Array(_) => true,
-            _ => false,
-        };
-        is_long
-            && self.transcript.sent().iter().filter(|entry| !entry.is_digest).any(|entry| match &entry.what {
-                TranscriptEvent::Answer { output: Value::Object(fields), .. } => {
-                    fields.values().any(|field| field == value)
-                }
-                _ => false,
-            })
     }
 
     /// What differs between instances.
@@ -120,7 +103,7 @@ impl Session {
         let global = view.read(&[], None);
         let left = |name: &String| {
             let mut value = if self.settings.plans_before_reading() {
-                self.shape_at(&Path::root(kind), Some(name))?
+                shape_at(self.context(), &Path::root(kind), Some(name))?
             } else {
                 view.read(&[], Some(name))?.into_owned()
             };
@@ -140,7 +123,7 @@ impl Session {
         if let Some(Value::Object(confirmations)) =
             self.settings.managed.confirmations.as_ref().and_then(|name| state.get_mut(name))
         {
-            confirmations.retain(|_, entry| !self.transcript_has_denial(entry));
+            confirmations.retain(|_, entry| !self.transcript.has_denial(entry));
         }
         let goals = self.settings.managed.goals.as_deref();
         for (name, field) in state.as_object_mut().into_iter().flatten() {
@@ -153,23 +136,6 @@ impl Session {
             }
         }
         state
-    }
-
-    /// Whether the transcript tells that a person denied the step of a confirmation.
-    fn transcript_has_denial(&self, confirmation: &Value) -> bool {
-        let (tool, params) = (&confirmation["action"]["method"], &confirmation["action"]["params"]);
-        let has_params = |call: &Value| {
-            let own = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
-            own.clone().count() == params.as_object().map_or(0, Map::len)
-                && own.into_iter().all(|(name, value)| params.get(name) == Some(value))
-        };
-        let is_denial = |entry: &TranscriptEntry| match &entry.what {
-            TranscriptEvent::Call(call) => {
-                call.status == CallStatus::Denied && call.call.tool() == tool.as_str() && has_params(&call.call)
-            }
-            _ => false,
-        };
-        confirmation["status"] == "denied" && self.transcript.sent().iter().any(is_denial)
     }
 
     /// The results of calls, as the transcript tells them.

@@ -8,6 +8,9 @@ use super::input::CallError;
 use crate::fault::{Fault, Rule};
 use crate::policy::Reason;
 
+/// Replaces the text of an error that is hidden.
+const UNSHOWN: &str = "its words are not shown: they come from what is not trusted";
+
 /// Why a call did not succeed. Its JSON is part of reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReportError {
@@ -55,6 +58,16 @@ impl ReportError {
         Self { rule: Some(rule), message: message.into(), ..Self::default() }
     }
 
+    /// The error without its structured reason, which is for channels.
+    pub(super) fn without_reason(self) -> Self {
+        Self { reason: None, ..self }
+    }
+
+    /// Only that there was an error, and its rule.
+    pub(super) fn redacted(&self) -> Self {
+        Self { rule: self.rule, message: UNSHOWN.to_owned(), ..Self::default() }
+    }
+
     /// The code, or the rule.
     pub fn code_or_rule(&self) -> Option<String> {
         self.code.as_ref().map(FailureCode::to_string).or_else(|| self.rule.map(|rule| rule.to_string()))
@@ -77,6 +90,15 @@ impl From<&CallError> for ReportError {
 /// The payload of an error message.
 pub(super) fn error_data(call: &Value, error: &ReportError) -> Value {
     json!({"call": call, "error": error})
+}
+
+/// Only that there was an error, and its rule: the same for an error in a message.
+pub(super) fn redacted_error(error: &Value) -> Value {
+    let mut plain = json!({"message": UNSHOWN});
+    if let Some(rule) = error.get("rule") {
+        plain["rule"] = rule.clone();
+    }
+    plain
 }
 
 /// A value in the form of this version; none for that of another.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::ids::{JobRef, LocalCall};
-use super::input::{CallError, Input, Outcome};
+use super::ids::JobRef;
+use super::input::{CallError, Outcome};
 use super::memory::{Author, CallFailure, Memory, ReadMessages, Written};
 use super::report_error::ReportError;
 use super::scheduler::{Job, Status};
@@ -22,47 +22,9 @@ use crate::tool::Tool;
 use obelus_notebook::dialect::Solution;
 
 impl Session {
-    /// Takes the outcome of a task. Unknown ids are ignored.
-    pub(super) fn take_completion(&mut self, completion: Input) {
-        match completion {
-            Input::Answer { id, answer } => {
-                if let Some(number) = id.local() {
-                    self.take_answer(number.0, answer);
-                }
-            }
-            Input::Partial { id, index, call } => {
-                if let Some(number) = id.local() {
-                    self.start_early(number.0, index, &call);
-                }
-            }
-            Input::Ended { id, outcome } => {
-                if let Some(call) = id.local() {
-                    self.take_outcome(call, outcome);
-                }
-            }
-            Input::InDoubt { id } => {
-                if let Some(call) = id.local() {
-                    self.take_doubt(call);
-                }
-            }
-            Input::Loaded { id, request } => {
-                if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_loaded(at, request);
-                }
-            }
-            Input::DidNot { id, attempt } => {
-                if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_not_done(at, attempt);
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// Takes the outcome of an activity or a delegate.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
         self.close_elicitations(at);
-        self.scheduler.stop_running(at);
         let call = Arc::clone(self.scheduler.call(at));
         if matches!(&outcome, Outcome::Error(error) if error.may_have_happened) {
             self.note_happened(at, Reason::MayHaveHappened);
@@ -195,7 +157,6 @@ impl Session {
     /// The result of a model call. A violation of its schema is a structural error: the model can correct it.
     pub(super) fn finish_model_call(&mut self, at: JobRef, output: Value, chosen: Option<&[Arc<Path>]>) {
         let call = Arc::clone(self.scheduler.call(at));
-        self.scheduler.stop_running(at);
         self.scheduler.add_origins(at, &Origins::of(Origin::Model));
         let breach = call.tool.as_ref().and_then(|tool| tool.output_breaches(&output).into_iter().next());
         let job = self.scheduler.job(at);
@@ -265,8 +226,7 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
         Outcome::Error(_) | Outcome::Lost { .. } => 0,
     };
     if bytes > most {
-        let acts = call.tool.as_deref().is_some_and(|tool| tool.effect.acts());
-        let hint = match (acts, &call.delegate) {
+        let hint = match (call.acts(), &call.delegate) {
             (false, _) => "; ask for less",
             // The error of the effect says it.
             (true, None) => "",

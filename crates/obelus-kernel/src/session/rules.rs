@@ -8,7 +8,7 @@ use super::ids::JobRef;
 use super::inbox::{About, AskedCall, SessionReason};
 use super::sent_by::SentBy;
 use super::settings::Settings;
-use super::{Input, Mode, Session};
+use super::{Mode, Session};
 use crate::call::freeze::fitted;
 use crate::message::Message;
 use crate::policy::{Ruling, Verdict};
@@ -27,34 +27,12 @@ impl Session {
     /// Continues under other rules: settings, and new, changed or removed tools.
     pub(super) fn take_rules(&mut self, settings: Settings, tools: Map<String, Value>, removed: &[String]) {
         self.set_rules(settings);
-        let below = self.rules_below(&tools, removed);
+        let below = self.delegates.rules_below(self.context(), &tools, removed);
         if !tools.is_empty() {
             self.memory.remember(Message::Tool(Box::new(tools)));
         }
         self.expire_misfits(removed);
         below.into_iter().for_each(|(at, rules)| self.give_to_delegate(at, rules));
-    }
-
-    /// The changed and removed tools for each delegate: those that it has from here. A saved request keeps its own.
-    fn rules_below(&self, tools: &Map<String, Value>, removed: &[String]) -> Vec<(JobRef, Input)> {
-        let mut below = Vec::new();
-        for (at, child) in self.delegates.iter() {
-            let is_from_here = |name: &str| {
-                let [own, theirs] = [self, child].map(|session| session.context().tool(name));
-                own.zip(theirs).is_some_and(|(own, theirs)| own.schema == theirs.schema)
-            };
-            let tools: Map<String, Value> = tools
-                .iter()
-                .filter(|(name, _)| is_from_here(name))
-                .map(|(name, tool)| (name.clone(), tool.clone()))
-                .collect();
-            let removed: Vec<String> = removed.iter().filter(|name| is_from_here(name)).cloned().collect();
-            if !tools.is_empty() || !removed.is_empty() {
-                let settings = Box::new(child.rules().clone());
-                below.push((at, Input::Rules { settings, tools, removed }));
-            }
-        }
-        below
     }
 
     /// Expires questions about calls that no longer fit their tools (CALL-3): an approval must not run them. A plan is

@@ -3,9 +3,7 @@
 //! It owns the steps and their jobs. The session asks it what comes next, does that, and reports the
 //! result. It decides when a call may run; whether it may run at all is the policy's decision.
 
-mod active_steps;
 mod changes;
-mod early;
 mod expand;
 mod missing;
 mod step;
@@ -25,27 +23,21 @@ use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::origin::Origins;
 use crate::time::Time;
-use active_steps::ActiveSteps;
-pub(super) use early::Claimed;
-use early::EarlyCalls;
 use step::ValueState;
 pub(crate) use step::{ActiveStep, Frozen, Job, Status, Trigger};
 
 /// The active calls.
 #[derive(Default)]
 pub(super) struct Scheduler {
-    steps: ActiveSteps,
+    /// By number.
+    steps: BTreeMap<u32, ActiveStep>,
     next_step: u32,
     /// Jobs to be checked again, because something they need has changed.
     dirty: VecDeque<JobRef>,
     /// Jobs that may run as soon as there is room.
     ready: VecDeque<JobRef>,
-    /// The number of running jobs, including detached ones.
-    running: u32,
-    /// How many of them are detached and do not wait for a person.
-    detached: u32,
-    /// How many of them wait for a person.
-    awaiting_user: u32,
+    /// How many jobs run.
+    running: Running,
     /// The jobs of model requests other than the turn's own.
     model_calls: BTreeMap<u64, JobRef>,
     next_request: u64,
@@ -53,8 +45,17 @@ pub(super) struct Scheduler {
     round: u64,
     /// Jobs that are new or have a new status since the last [`Scheduler::take_changed`].
     changed: Vec<JobRef>,
-    /// Calls that were started before their solution was complete.
-    pub(super) early: EarlyCalls,
+}
+
+/// The numbers of running jobs.
+#[derive(Clone, Copy, Default)]
+struct Running {
+    /// All of them, including detached ones.
+    all: u32,
+    /// Those that are detached and do not wait for a person.
+    detached: u32,
+    /// Those that wait for a person.
+    awaiting_user: u32,
 }
 
 /// Whether a blocked job may run.
@@ -91,23 +92,23 @@ impl Scheduler {
     }
 
     pub(super) fn step(&self, number: u32) -> Option<&ActiveStep> {
-        self.steps.get(number)
+        self.steps.get(&number)
     }
 
     /// The step of an active job.
     pub(super) fn step_of(&self, at: JobRef) -> &ActiveStep {
-        &self.steps[at.step]
+        &self.steps[&at.step]
     }
 
     /// The jobs of a step.
     pub(super) fn places(&self, number: u32) -> Vec<JobRef> {
-        self.steps.get(number).into_iter().flat_map(|step| step.places(number)).collect()
+        self.steps.get(&number).into_iter().flat_map(|step| step.places(number)).collect()
     }
 
     /// The open jobs of a step whose calls are left out, and those that read a value of which a denied job would have
     /// written a part.
     pub(super) fn left_out_of(&self, number: u32, left_out: &[usize]) -> Vec<JobRef> {
-        let Some(step) = self.steps.get(number) else { return Vec::new() };
+        let Some(step) = self.steps.get(&number) else { return Vec::new() };
         let is_left_out = |at: &JobRef| {
             let job = &step.jobs[at.index()];
             let is_named = left_out.binary_search(&job.call).is_ok();
@@ -118,27 +119,27 @@ impl Scheduler {
 
     /// The active steps, by number.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &ActiveStep)> {
-        self.steps.iter()
+        self.steps.iter().map(|(number, step)| (*number, step))
     }
 
     /// The active jobs, step by step.
     pub(super) fn jobs(&self) -> impl Iterator<Item = (JobRef, &Job)> {
-        self.steps.iter().flat_map(|(number, step)| step.places(number).zip(&step.jobs))
+        self.steps().flat_map(|(number, step)| step.places(number).zip(&step.jobs))
     }
 
     /// An active job.
     pub(super) fn job(&self, at: JobRef) -> &Job {
-        &self.steps[at.step].jobs[at.index()]
+        &self.steps[&at.step].jobs[at.index()]
     }
 
     /// A job, if it still exists.
     pub(super) fn find(&self, at: JobRef) -> Option<&Job> {
-        self.steps.get(at.step)?.jobs.get(at.index())
+        self.steps.get(&at.step)?.jobs.get(at.index())
     }
 
     /// The call of an active job.
     pub(super) fn call(&self, at: JobRef) -> &Arc<Call> {
-        self.steps[at.step].call(at.index())
+        self.steps[&at.step].call(at.index())
     }
 
     /// The resolved call of a job.
@@ -152,10 +153,40 @@ impl Scheduler {
         identity(&call.raw.for_instance(self.job(at).instance.as_deref()), |name| call.aside(name).is_some())
     }
 
-    pub(super) fn set_status(&mut self, at: JobRef, status: Status) {
-        if let Some(job) = self.job_mut(at) {
-            job.status = status;
-            self.changed.push(at);
+    /// Changes the status of a job, or whether it waits for a person. All counters follow from these.
+    fn change_state(&mut self, at: JobRef, change: impl FnOnce(&mut Job)) {
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let before = step.count_of(at.index());
+        change(&mut step.jobs[at.index()]);
+        let after = step.count_of(at.index());
+        step.open = step.open + usize::from(after.is_open) - usize::from(before.is_open);
+        let Running { all, detached, awaiting_user } = &mut self.running;
+        *all = *all + u32::from(after.is_running) - u32::from(before.is_running);
+        *detached = *detached + u32::from(after.is_detached) - u32::from(before.is_detached);
+        *awaiting_user = *awaiting_user + u32::from(after.awaits_user) - u32::from(before.awaits_user);
+    }
+
+    fn set_status(&mut self, at: JobRef, status: Status) {
+        self.change_state(at, |job| job.status = status);
+        self.changed.push(at);
+    }
+
+    /// A job needs a person, and is asked about together with those of other instances.
+    pub(super) fn ask_later(&mut self, at: JobRef) {
+        self.set_waiting(at, Status::Asking);
+    }
+
+    /// A job waits for a person, or for another job with the same call.
+    pub(super) fn wait(&mut self, at: JobRef) {
+        self.set_waiting(at, Status::Waiting);
+    }
+
+    /// In a sequence the next job does not wait for a person.
+    fn set_waiting(&mut self, at: JobRef, status: Status) {
+        let begins = self.find(at).is_some_and(|job| matches!(job.status, Status::Blocked | Status::Ready));
+        self.set_status(at, status);
+        if begins {
+            self.wake_followers(at);
         }
     }
 
@@ -166,7 +197,7 @@ impl Scheduler {
 
     /// The job of a call that is running in an activity.
     pub(super) fn running_job(&self, at: JobRef) -> Option<JobRef> {
-        let step = self.steps.get(at.step)?;
+        let step = self.steps.get(&at.step)?;
         let job = step.jobs.get(at.index())?;
         let by_activity = !job.is_model_call && step.calls[job.call].delegate.is_none();
         (job.status == Status::Running && by_activity).then_some(at)
@@ -189,17 +220,12 @@ impl Scheduler {
 
     /// The number of running jobs. Those that wait for a person do not count.
     pub(super) fn running(&self) -> u32 {
-        self.running - self.awaiting_user
+        self.running.all - self.running.awaiting_user
     }
 
     /// Whether one more job may run.
     pub(super) fn has_room(&self, most: u32) -> bool {
         self.running() < most.max(1)
-    }
-
-    /// Whether one more call may start early.
-    pub(super) fn has_room_for_early(&self, most: u32) -> bool {
-        self.running.saturating_sub(self.awaiting_user).saturating_add(self.early.unclaimed()) < most
     }
 
     /// Another input is taken.
@@ -213,8 +239,8 @@ impl Scheduler {
     }
 
     pub(super) fn make_ready(&mut self, at: JobRef) {
-        self.set_status(at, Status::Ready);
         let round = self.round;
+        self.set_status(at, Status::Ready);
         self.change(at, |job| job.ready_in = round);
         self.ready.push_back(at);
     }
@@ -226,7 +252,7 @@ impl Scheduler {
 
     /// Whether a blocked job may run.
     pub(super) fn readiness(&self, at: JobRef, context: &Context) -> Readiness {
-        let Some(step) = self.steps.get(at.step) else { return Readiness::NotYet };
+        let Some(step) = self.steps.get(&at.step) else { return Readiness::NotYet };
         let index = at.index();
         if step.jobs[index].status != Status::Blocked || step.is_held_back(index) {
             return Readiness::NotYet;
@@ -261,16 +287,9 @@ impl Scheduler {
 
     /// Marks a job as running. If nothing waits for it, it is detached and no longer checked.
     pub(super) fn run(&mut self, at: JobRef, now: Time) {
-        let Some(step) = self.steps.get_mut(at.step) else { return };
-        let is_awaited = step.is_awaited(at.index());
-        let job = &mut step.jobs[at.index()];
-        (job.status, job.started) = (Status::Running, now);
-        job.attempt += 1;
-        self.changed.push(at);
-        self.running += 1;
-        if !is_awaited {
-            self.detached += 1;
-            step.open -= 1;
+        self.set_status(at, Status::Running);
+        self.run_again(at, now);
+        if !self.step_of(at).is_awaited(at.index()) {
             self.wake_followers(at);
         }
     }
@@ -287,7 +306,6 @@ impl Scheduler {
     /// Marks a model call as running, with or without its result.
     pub(super) fn begin_model_call(&mut self, at: JobRef) {
         self.set_status(at, Status::Running);
-        self.running += 1;
     }
 
     /// The job of a model call's request.
@@ -305,53 +323,28 @@ impl Scheduler {
         self.next_request
     }
 
-    /// A job no longer runs. [`Scheduler::close`] sets its status.
-    pub(super) fn stop_running(&mut self, at: JobRef) {
-        self.running -= 1;
-        if !self.job(at).is_model_call && !self.step_of(at).is_awaited(at.index()) {
-            self.detached -= 1;
-        }
-    }
-
     /// Sets whether a running job waits for a person.
     pub(super) fn set_awaits_user(&mut self, at: JobRef, awaits: bool) {
-        let Some(step) = self.steps.get_mut(at.step) else { return };
-        let is_detached = u32::from(!step.is_awaited(at.index()));
-        let job = &mut step.jobs[at.index()];
-        if job.awaits_user == awaits {
-            return;
-        }
-        job.awaits_user = awaits;
-        if awaits {
-            self.awaiting_user += 1;
-            self.detached -= is_detached;
+        let is_new = self.find(at).is_some_and(|job| job.awaits_user != awaits);
+        self.change_state(at, |job| job.awaits_user = awaits);
+        if is_new && awaits {
             self.wake_followers(at);
-        } else {
-            self.awaiting_user -= 1;
-            self.detached += is_detached;
         }
     }
 
     /// Sets a job's final status, and queues those that waited for it. Returns whether it was open.
     pub(super) fn close(&mut self, at: JobRef, status: Status) -> bool {
-        let Some(step) = self.steps.get_mut(at.step) else { return false };
-        let index = at.index();
-        let is_awaited = step.is_awaited(index);
-        let job = &mut step.jobs[index];
-        if job.status.is_final() {
+        if self.find(at).is_none_or(|job| job.status.is_final()) {
             return false;
         }
-        let was_detached = job.status == Status::Running && !is_awaited && job.attempt > 0;
-        job.status = status;
-        self.changed.push(at);
-        if !was_detached {
-            step.open -= 1;
-        }
-        for &fed in step.graph.fed_by(index) {
-            let follower = &mut step.jobs[fed];
-            follower.open_feeders = follower.open_feeders.saturating_sub(1);
-            if follower.status == Status::Blocked {
-                self.dirty.push_back(JobRef::new(at.step, fed));
+        self.set_status(at, status);
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            for &fed in step.graph.fed_by(at.index()) {
+                let follower = &mut step.jobs[fed];
+                follower.open_feeders = follower.open_feeders.saturating_sub(1);
+                if follower.status == Status::Blocked {
+                    self.dirty.push_back(JobRef::new(at.step, fed));
+                }
             }
         }
         self.wake_followers(at);
@@ -359,8 +352,8 @@ impl Scheduler {
     }
 
     /// In a sequential step the next job only waits for its turn.
-    pub(super) fn wake_followers(&mut self, at: JobRef) {
-        let Some(step) = self.steps.get_mut(at.step).filter(|step| step.sequential) else { return };
+    fn wake_followers(&mut self, at: JobRef) {
+        let Some(step) = self.steps.get_mut(&at.step).filter(|step| step.sequential) else { return };
         let next = step.next_in_order();
         self.dirty.extend(next.into_iter().map(|job| JobRef::new(at.step, job)));
     }
@@ -384,15 +377,15 @@ impl Scheduler {
 
     /// Whether a job runs that the turn waits for.
     pub(super) fn is_running(&self) -> bool {
-        self.running > self.detached + self.awaiting_user
+        self.running.all > self.running.detached + self.running.awaiting_user
     }
 
     pub(super) fn has_detached(&self) -> bool {
-        self.detached > 0
+        self.running.detached > 0
     }
 
     pub(super) fn awaits_user(&self) -> bool {
-        self.awaiting_user > 0
+        self.running.awaiting_user > 0
     }
 
     /// Whether nothing is active.
@@ -402,30 +395,30 @@ impl Scheduler {
 
     /// Whether a step with this number or a later one is active.
     pub(super) fn has_steps_since(&self, number: u32) -> bool {
-        self.steps.iter().any(|(active, _)| active >= number)
+        self.steps.range(number..).next().is_some()
     }
 
     /// Takes the errors of all steps, each with its origins.
     pub(super) fn take_errors(&mut self) -> Vec<(Value, Origins)> {
-        self.steps.iter_mut().flat_map(|step| std::mem::take(&mut step.errors)).collect()
+        self.steps.values_mut().flat_map(|step| std::mem::take(&mut step.errors)).collect()
     }
 
     /// Removes the steps whose jobs have all ended.
     pub(super) fn take_ended(&mut self) -> Vec<(u32, ActiveStep)> {
         let is_running = |job: &Job| job.status == Status::Running;
         let is_over = |step: &ActiveStep| step.open == 0 && !step.jobs.iter().any(is_running);
-        let ended: Vec<u32> = self.steps.iter().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
-        ended.into_iter().filter_map(|number| Some((number, self.steps.remove(number)?))).collect()
+        let ended: Vec<u32> = self.steps().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
+        ended.into_iter().filter_map(|number| self.steps.remove_entry(&number)).collect()
     }
 
     /// The reports of the active calls.
     pub(super) fn reports(&self) -> impl Iterator<Item = CallReport> {
-        self.steps.iter().flat_map(|(number, step)| step.report(number))
+        self.steps().flat_map(|(number, step)| step.report(number))
     }
 
     /// The active steps, as proposed.
     pub(super) fn proposed(&self) -> Vec<ProposedStep> {
-        self.steps.iter().map(|(number, step)| step.proposed(number)).collect()
+        self.steps().map(|(number, step)| step.proposed(number)).collect()
     }
 
     /// The origins of the inputs of all active calls.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::origin::Origins;
-use crate::policy::{Gate, Mode, Policy};
+use crate::policy::{AfterReading, Gate, Mode, Policy};
 use crate::tool::Tool;
 use obelus_notebook::dialect::Dialect;
 use obelus_notebook::mention::consent::ConsentWords;
@@ -74,6 +74,9 @@ pub struct ManagedFields {
     /// Questions and decisions, by what changes.
     pub confirmations: Option<String>,
 }
+
+/// The limit of questions in a prompt, if the state contains them too.
+const MOST_WAITING: usize = 5;
 
 /// Settings in journals of earlier versions. What they switched on always holds now.
 const FORMER: [&str; 10] = [
@@ -221,6 +224,22 @@ impl Settings {
     /// The origins that count as shown: if plans are made before reading, only the trusted ones.
     pub(super) fn counted_as_shown(&self, origins: Origins) -> Origins {
         if self.plans_before_reading() { origins.believed() } else { origins }
+    }
+
+    /// Whether values that the user named count as the user's own (POL-7).
+    pub(super) fn uses_grounds(&self) -> bool {
+        self.policy.after_reading() == AfterReading::Grounded
+    }
+
+    /// Whether grounding matters for a call: its literals are untrusted, they are sent to another person, or a rule
+    /// asks for origins.
+    pub(super) fn needs_grounds(&self, literal: &Origins, call: &Call) -> bool {
+        self.uses_grounds() && (!literal.is_trusted() || call.delegate.is_some() || self.policy.looks_at_origins())
+    }
+
+    /// The limit of open questions in a prompt. If the state contains them, the first ones suffice.
+    pub(super) fn most_waiting(&self) -> usize {
+        if self.managed.confirmations.is_some() { MOST_WAITING } else { usize::MAX }
     }
 
     /// The activity of a tool's call; none if the model carries it out.

@@ -13,6 +13,7 @@ use super::settings::{Approval, FollowUp};
 use super::{Session, error_data};
 use crate::call::identity::identity;
 use crate::call::{ASIDES, Call};
+use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
@@ -54,20 +55,14 @@ impl Session {
         match answer {
             Answer::Solution { solution, .. } => match chosen_output(self.scheduler.call(at), solution) {
                 Ok((output, chosen)) => self.finish_model_call(at, output, chosen.as_deref()),
-                Err(text) => self.fail_model_call(at, &Fault::new(Rule::Plan9, text)),
+                Err(text) => self.fail_by(at, &Fault::new(Rule::Plan9, text)),
             },
-            Answer::OutOfFormat { error, .. } => self.fail_model_call(at, &Fault::new(Rule::Plan9, error)),
+            Answer::OutOfFormat { error, .. } => self.fail_by(at, &Fault::new(Rule::Plan9, error)),
             Answer::Failed { code, message } => {
                 self.turn.must_end(TurnEnd::Degraded, code.clone(), message.clone());
-                self.scheduler.stop_running(at);
                 self.fail_with(at, &CallError::new(code, message));
             }
         }
-    }
-
-    fn fail_model_call(&mut self, at: JobRef, fault: &Fault) {
-        self.scheduler.stop_running(at);
-        self.fail_by(at, fault);
     }
 
     fn solve(&mut self, solution: Solution) {
@@ -164,7 +159,6 @@ impl Session {
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
         let (step, faults) = ActiveStep::new(calls, options, trigger, literal, context);
-        self.memory.expect(step.jobs.len());
         let number = self.scheduler.add(step);
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
             return self.refuse_step(number, calls, cycle);
@@ -186,8 +180,8 @@ impl Session {
         let mut by_call: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for fault in faults {
             let name = match fault.call {
-                Some(index) => self.identity_of(&calls[index]),
-                None => self.identity_of_all(calls),
+                Some(index) => identity_of(self.context(), &calls[index]),
+                None => identity_of_all(self.context(), calls),
             };
             let fault = Fault { call: None, ..fault.clone() };
             by_call.entry(name).or_default().push(fault.to_string());
@@ -195,22 +189,11 @@ impl Session {
         by_call.iter().for_each(|(name, faults)| self.turn.note_failure(name, &faults.join("\n")));
     }
 
-    /// The identity of a call, without remarks (CALL-1).
-    fn identity_of(&self, call: &CallJson) -> String {
-        let tool = call.tool().and_then(|name| self.context().tool(name));
-        identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
-    }
-
-    /// The same for all calls of an answer.
-    fn identity_of_all(&self, calls: &[CallJson]) -> String {
-        calls.iter().map(|call| self.identity_of(call)).collect::<Vec<_>>().join("\n")
-    }
-
     /// Refuses a whole step with a cycle.
     fn refuse_step(&mut self, number: u32, calls: &[CallJson], cycle: &Fault) {
         let call = cycle.call.map_or(&Value::Null, |index| &*calls[index]);
         self.transcript.add_error(error_data(call, &cycle.into()));
-        let name = self.identity_of_all(calls);
+        let name = identity_of_all(self.context(), calls);
         self.turn.note_failure(&name, &cycle.text);
         self.turn.note_fault();
         for at in self.scheduler.places(number) {
@@ -247,13 +230,13 @@ impl Session {
         // A result made before its input was read is not used; the model is asked later.
         if step.awaits_input(job, self.context()) {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
-            return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
+            return call.has_output().then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
         if step.is_for_each(job) && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
             let text = "one result is not the result of every instance: give a call with `_instance` for each";
-            return has_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
+            return call.has_output().then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
-        if !has_output(call) {
+        if !call.has_output() {
             let text = format!("`{}` is carried out by the model itself: give its result in `_output`", tool.name);
             return Some(Fault::new(Rule::Call1, text));
         }
@@ -263,8 +246,13 @@ impl Session {
     }
 }
 
-/// Whether a model call has its result.
-pub(super) fn has_output(call: &Call) -> bool {
-    let may_be_null = || call.tool.as_deref().is_some_and(|t| t.output().is_some_and(crate::schema::admits_null));
-    call.output.as_ref().is_some_and(|output| !output.is_null() || may_be_null())
+/// The identity of a call, without remarks (CALL-1).
+fn identity_of(context: &Context, call: &CallJson) -> String {
+    let tool = call.tool().and_then(|name| context.tool(name));
+    identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
+}
+
+/// The same for all calls of an answer.
+fn identity_of_all(context: &Context, calls: &[CallJson]) -> String {
+    calls.iter().map(|call| identity_of(context, call)).collect::<Vec<_>>().join("\n")
 }

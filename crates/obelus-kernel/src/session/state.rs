@@ -1,4 +1,4 @@
-//! The state of the session, its goals, and events from outside.
+//! The state of the session, the provenance of its values, its goals, and events from outside.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::fold::Method;
 use crate::message::Message;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::policy::{ValueWrite, last_write};
+use crate::policy::{ValueWrite, Why, last_write, why};
 
 /// The limit of goals; older ones are dropped.
 const MOST_GOALS: usize = 500;
@@ -34,6 +34,21 @@ impl Session {
             });
             ValueWrite { consent: output.and_then(|output| self.consents.of_proposal(&output.call)), ..write }
         }))
+    }
+
+    /// The provenance of an expression's value, such as `†state.letter.to`. Of `a || b`, the part that is read.
+    pub fn why(&self, expr: &str, instance: Option<&str>) -> Result<Why, Fault> {
+        let expr = Expr::parse(expr)?;
+        let index = self.current_grounds();
+        let grounding = index.as_deref().map(|index| self.grounding_in(index, instance));
+        let mut provenance = why(self.context(), &expr, instance, grounding);
+        provenance.each_write(&mut |one| {
+            let Some(Message::Data(data)) = self.context().messages().get(one.message) else { return };
+            let Some(output) = &data.output else { return };
+            one.consent = self.consents.of_proposal(&output.call);
+            self.mark_edits(one, &output.call);
+        });
+        Ok(provenance)
     }
 
     /// The folded state, with the fields that the session maintains.

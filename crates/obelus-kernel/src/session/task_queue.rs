@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::ids::JobRef;
-use super::output::Task;
+use super::ids::{CallId, JobRef};
+use super::output::{ElicitationAnswer, Task};
 use super::sent_by::SentBy;
 
 /// Tasks for the driver, oldest first.
@@ -19,6 +19,11 @@ pub(super) struct TaskQueue {
 impl TaskQueue {
     pub(super) fn push(&mut self, task: Task) {
         self.tasks.push_back(task);
+    }
+
+    /// Answers a question of a running call.
+    pub(super) fn answer_elicitation(&mut self, id: CallId, key: String, answer: ElicitationAnswer) {
+        self.push(Task::AnswerElicitation { id, key, answer });
     }
 
     pub(super) fn is_empty(&self) -> bool {

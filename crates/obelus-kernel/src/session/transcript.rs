@@ -15,17 +15,20 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::output::{CallReport, CallStatus};
 use super::proposed_step::ProposedStep;
 use super::report_error::ReportError;
-use crate::origin::Origins;
+use crate::context::View;
+use crate::origin::{Origin, Origins};
 use history::History;
-use obelus_notebook::compose;
 use obelus_notebook::jq::Filter;
 pub use obelus_notebook::transcript_entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 pub(super) use pending_call::{PendingCall, params_alone};
+
+/// The limit of characters of a text in the state that may be repeated.
+const SHORT: usize = 40;
 
 /// What the model has been shown, and what the next request adds.
 #[derive(Default)]
@@ -33,8 +36,6 @@ pub(super) struct Transcript {
     record: TranscriptRecord,
     /// Filters of kinds that are not shown whole.
     views: BTreeMap<String, Filter>,
-    /// The schema of the latest request's answer.
-    composed: compose::Latest,
 }
 
 /// The stored part of a transcript.
@@ -75,7 +76,7 @@ pub(super) struct TranscriptRecord {
 
 impl Transcript {
     pub(super) fn new(shown: Origins, views: BTreeMap<String, Filter>) -> Self {
-        Self { record: TranscriptRecord { shown, ..TranscriptRecord::default() }, views, composed: <_>::default() }
+        Self { record: TranscriptRecord { shown, ..TranscriptRecord::default() }, views }
     }
 
     pub(super) fn record(&self) -> Cow<'_, TranscriptRecord> {
@@ -127,6 +128,11 @@ impl Transcript {
         self.record.history.push(event);
     }
 
+    /// Adds a decision that does not belong to a single call.
+    pub(super) fn add_decision(&mut self, decision: Value) {
+        self.add(TranscriptEvent::Decision { decision }, &Origins::of(Origin::User));
+    }
+
     /// Adds a call, whose entry is made later.
     pub(super) fn add_call(&mut self, call: PendingCall, origins: &Origins) {
         self.record.history_origins.join(origins);
@@ -166,6 +172,39 @@ impl Transcript {
     /// Whether the model's latest answer has this text.
     pub(super) fn answer_has(&self, text: &str) -> bool {
         self.record.history.answer_has(text)
+    }
+
+    /// Whether a visible answer of the model has this value, so that the state need not repeat it.
+    pub(super) fn answers_have(&self, value: &Value) -> bool {
+        let is_long = match value {
+            Value::String(text) => text.chars().count() > SHORT,
+            Value::Array(_) => true,
+            _ => false,
+        };
+        is_long
+            && self.sent().iter().filter(|entry| !entry.is_digest).any(|entry| match &entry.what {
+                TranscriptEvent::Answer { output: Value::Object(fields), .. } => {
+                    fields.values().any(|field| field == value)
+                }
+                _ => false,
+            })
+    }
+
+    /// Whether it tells that a person denied the step of a confirmation.
+    pub(super) fn has_denial(&self, confirmation: &Value) -> bool {
+        let (tool, params) = (&confirmation["action"]["method"], &confirmation["action"]["params"]);
+        let has_params = |call: &Value| {
+            let own = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
+            own.clone().count() == params.as_object().map_or(0, Map::len)
+                && own.into_iter().all(|(name, value)| params.get(name) == Some(value))
+        };
+        let is_denial = |entry: &TranscriptEntry| match &entry.what {
+            TranscriptEvent::Call(call) => {
+                call.status == CallStatus::Denied && call.call.tool() == tool.as_str() && has_params(&call.call)
+            }
+            _ => false,
+        };
+        confirmation["status"] == "denied" && self.sent().iter().any(is_denial)
     }
 
     /// The history shows one more element of a list of the state.
@@ -312,18 +351,17 @@ impl Transcript {
         std::mem::take(&mut self.record.errors)
     }
 
-    /// The filter of a kind, if it is not shown whole.
-    pub(super) fn view(&self, kind: &str) -> Option<&Filter> {
-        self.views.get(kind)
-    }
-
-    pub(super) fn composed(&self) -> &compose::Latest {
-        &self.composed
-    }
-
-    /// Frees the schema of an answer: it is large, and sessions may rest for long.
-    pub(super) fn drop_composed(&mut self) {
-        self.composed = compose::Latest::default();
+    /// A kind's value, filtered as the author says. A failing filter hides nothing.
+    pub(super) fn filtered(&self, kind: &str, view: &View, state: impl FnOnce() -> Value) -> Option<Value> {
+        let whole = view.read(&[], None)?;
+        let filter = self.views.get(kind);
+        if kind == "state" {
+            let state = state();
+            let part = filter.and_then(|filter| filter.one(&state).ok()).filter(|part| !part.is_null());
+            return Some(part.unwrap_or(state));
+        }
+        let part = filter.and_then(|filter| filter.one_read(view.for_filters()?).ok()).filter(|part| !part.is_null());
+        Some(part.unwrap_or_else(|| whole.into_owned()))
     }
 }
 

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::ids::JobRef;
-use super::redact::redacted_error;
-use super::report_error::ReportError;
+use super::redact::shape_at;
+use super::report_error::{ReportError, redacted_error};
 use super::scheduler::{Job, Status};
-use super::solve::has_output;
 use super::transcript::{CallEntry, PendingCall, TranscriptEvent, params_alone};
 use crate::call::Call;
+use crate::context::Context;
 use crate::expr::OutputPath;
 use crate::message::{Message, Role};
 use crate::origin::{Origin, Origins};
@@ -62,11 +62,6 @@ impl Session {
         let calls = calls.iter().map(without_null_fields).collect();
         let node = self.node().map(str::to_owned);
         self.transcript.add(TranscriptEvent::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
-    }
-
-    /// Adds a decision that does not belong to a single call.
-    pub(super) fn transcribe_decision(&mut self, decision: Value) {
-        self.transcript.add(TranscriptEvent::Decision { decision }, &Origins::of(Origin::User));
     }
 
     /// Adds an error that does not belong to a started call.
@@ -126,7 +121,7 @@ impl Session {
 
     fn transcribe_observation(&mut self, at: JobRef, call: &Call) {
         let job = self.scheduler.job(at);
-        let paths = self.paths_of_result(job, call);
+        let paths = paths_of_result(self.context(), job, call);
         let Some(path) = first_path(paths.as_deref(), call) else { return };
         let Some(about) = self.context().read(path, job.instance.as_deref()) else { return };
         let is_part = about["part"] == true;
@@ -146,8 +141,8 @@ impl Session {
             Some(frozen) if !is_planner => frozen.call.clone(),
             _ => call.raw.for_instance(job.instance.as_deref()),
         };
-        let paths = if is_done { self.paths_of_result(job, call) } else { Some(Vec::new()) };
-        let is_in_answer = job.is_model_call && has_output(call);
+        let paths = if is_done { paths_of_result(self.context(), job, call) } else { Some(Vec::new()) };
+        let is_in_answer = job.is_model_call && call.has_output();
         let result = match first_path(paths.as_deref(), call) {
             Some(path) if !is_in_answer => self.result_at(call.tool_name(), path, job.instance.as_deref()),
             _ => None,
@@ -157,15 +152,18 @@ impl Session {
         if job.error.is_some() && status == Status::Failed {
             origins.join(&self.settings.origin_of_error(call));
         }
-        let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));
+        let hides_error = is_planner && !job.has_trusted_error(call);
+        let error_for_model = |error: &ReportError| {
+            if hides_error { redacted_error(&json!(error)) } else { json!(error.clone().without_reason()) }
+        };
         let entry = CallEntry {
             place: (at.step, at.job),
             call: shown,
             status: status.into(),
-            error,
+            error: job.error.as_deref().map(error_for_model),
             at: paths.iter().flatten().map(ToString::to_string).collect(),
             result,
-            changes: call.tool.as_ref().is_some_and(|tool| tool.effect.acts()),
+            changes: call.acts(),
             approved: job.is_approved,
         };
         let pending = PendingCall {
@@ -197,7 +195,7 @@ impl Session {
                     error: None,
                     at: Vec::new(),
                     result: None,
-                    changes: call.tool.as_ref().is_some_and(|tool| tool.effect.acts()),
+                    changes: call.acts(),
                     approved: false,
                 };
                 // Names of instances are data; the rest is the model's own.
@@ -213,7 +211,7 @@ impl Session {
     fn result_at(&self, tool: &str, path: &Path, instance: Option<&str>) -> Option<Value> {
         let tool = self.context().tool(tool);
         if self.settings.plans_before_reading() {
-            return self.shape_at(path, instance);
+            return shape_at(self.context(), path, instance);
         }
         if tool.is_some_and(|tool| tool.instances.is_some()) {
             let is_row =
@@ -238,32 +236,25 @@ impl Session {
         let overwritten: Vec<usize> = calls.map(|(at, _)| at).collect();
         overwritten.into_iter().for_each(|at| self.transcript.forget_result(at));
     }
+}
 
-    fn error_for_model(&self, job: &Job, call: &Call, error: &ReportError) -> Value {
-        if self.settings.plans_before_reading() && !job.has_trusted_error(call) {
-            return redacted_error(&json!(error));
+/// The paths of a call's result, with its index if it was added to a list; none if it is the declared one.
+fn paths_of_result(context: &Context, job: &Job, call: &Call) -> Option<Vec<Path>> {
+    let is_result = |path: &Path| call.writes().any(|declared| **declared == *path);
+    let is_added = call.output_method == crate::fold::Method::Push;
+    let mut paths: Vec<Path> = match &job.written {
+        Some(written) => written.iter().filter(|path| is_result(path)).cloned().collect(),
+        None if is_added => call.writes().take(1).map(|path| (**path).clone()).collect(),
+        None => return None,
+    };
+    if is_added {
+        for path in &mut paths {
+            let list = context.read(path, job.instance.as_deref());
+            let last = list.as_deref().and_then(Value::as_array).map_or(0, Vec::len).saturating_sub(1);
+            path.segments.push(Segment::Index(i64::try_from(last).unwrap_or_default()));
         }
-        json!(error.clone().without_reason())
     }
-
-    /// The paths of a call's result, with its index if it was added to a list; none if it is the declared one.
-    fn paths_of_result(&self, job: &Job, call: &Call) -> Option<Vec<Path>> {
-        let is_result = |path: &Path| call.writes().any(|declared| **declared == *path);
-        let is_added = call.output_method == crate::fold::Method::Push;
-        let mut paths: Vec<Path> = match &job.written {
-            Some(written) => written.iter().filter(|path| is_result(path)).cloned().collect(),
-            None if is_added => call.writes().take(1).map(|path| (**path).clone()).collect(),
-            None => return None,
-        };
-        if is_added {
-            for path in &mut paths {
-                let list = self.context().read(path, job.instance.as_deref());
-                let last = list.as_deref().and_then(Value::as_array).map_or(0, Vec::len).saturating_sub(1);
-                path.segments.push(Segment::Index(i64::try_from(last).unwrap_or_default()));
-            }
-        }
-        Some(paths)
-    }
+    Some(paths)
 }
 
 /// The first path of a call's result: the declared one, if there are no others.

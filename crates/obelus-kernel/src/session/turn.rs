@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::input::{CallError, Input, Limit};
+use super::input::{CallError, Decision, Input, Limit};
 use super::output::TurnEnd;
 use super::refusals::RefusalCode as Code;
 use super::settings::Settings;
@@ -354,6 +354,15 @@ impl Turn {
         self.named_end.as_deref()
     }
 
+    /// Whether a turn that ended this way has a result. A limit or a stop has one if the graph has a text for it.
+    pub(super) fn gives_output(&self, ends: TurnEnd) -> bool {
+        match ends {
+            TurnEnd::Output => true,
+            TurnEnd::Limit | TurnEnd::Stopped => self.named_end.is_some(),
+            TurnEnd::Waiting | TurnEnd::Degraded => false,
+        }
+    }
+
     pub(super) fn over(&self) -> Option<&(TurnEnd, CallError)> {
         self.over.as_ref()
     }
@@ -361,6 +370,15 @@ impl Turn {
     /// Whether the turn must end.
     pub(super) fn is_ending(&self) -> bool {
         self.stop.is_some()
+    }
+
+    /// Refuses decisions that start something while the turn ends.
+    pub(super) fn must_not_be_ending(&self, decision: &Decision) -> Result<(), Refused> {
+        if !self.is_ending() || !decision.starts_something() {
+            return Ok(());
+        }
+        let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
+        Err(Refused::new(Code::Ending, text))
     }
 
     pub(super) fn must_end(&mut self, ends: TurnEnd, code: impl Into<FailureCode>, message: impl Into<String>) {

@@ -1,8 +1,8 @@
-//! The inputs of the schema of an answer, and a cache of the latest schema.
+//! The inputs of the schema of an answer, and the schema.
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::message::PlanMode;
 use crate::tool::Tool;
 
 /// All inputs of the schema of an answer.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Offered {
     pub(super) tools: Vec<OfferedTool>,
     pub(super) instances: Instances,
@@ -28,14 +28,6 @@ pub(super) struct OfferedTool {
     pub(super) is_called: bool,
     /// Whether its calls contain their results.
     pub(super) brings_output: bool,
-}
-
-impl PartialEq for OfferedTool {
-    /// Tools are compared by pointer, because definitions never change.
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.tool, &other.tool)
-            && (self.is_called, self.brings_output) == (other.is_called, other.brings_output)
-    }
 }
 
 impl Offered {
@@ -83,6 +75,12 @@ impl Default for AnswerSchema {
     }
 }
 
+impl From<Offered> for AnswerSchema {
+    fn from(offered: Offered) -> Self {
+        Self::new(move || composed(&offered))
+    }
+}
+
 impl From<Composed> for AnswerSchema {
     fn from(composed: Composed) -> Self {
         Self::new(move || composed)
@@ -109,50 +107,26 @@ impl Serialize for AnswerSchema {
     }
 }
 
-/// A cache of the latest schema with its inputs.
-#[derive(Default)]
-pub struct Latest(Mutex<Option<(Arc<Offered>, AnswerSchema)>>);
-
-impl Latest {
-    /// The schema for these inputs, from the cache or to be composed anew.
-    pub fn composed(&self, offered: Offered) -> AnswerSchema {
-        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*latest {
-            Some((known, schema)) if **known == offered => schema.clone(),
-            _ => {
-                let offered = Arc::new(offered);
-                let inputs = Arc::clone(&offered);
-                let schema = AnswerSchema::new(move || composed(&inputs));
-                *latest = Some((offered, schema.clone()));
-                schema
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     #[test]
-    fn equal_offers_share_a_schema_and_different_ones_do_not() {
+    fn different_offers_have_different_schemas() {
         let tools = json!({"a": {"type": "object"}, "b": {"type": "object", "_output": {"type": "string"}}});
         let context = |more: Value| {
             let mut messages = vec![json!({"type": "tool", "tool": tools})];
             messages.extend(more.as_array().cloned().unwrap_or_default());
             Context::from_value(messages.into()).unwrap()
         };
-        let (plain, latest) = (context(json!([])), Latest::default());
+        let plain = context(json!([]));
         let of = |context: &Context, output: Option<&Value>, mode, offer: fn(&Tool) -> Offer, by_model: bool| {
-            let made = latest.composed(Offered::new(context, output, mode, offer, |_| by_model));
-            let anew = composed(&Offered::new(context, output, mode, offer, |_| by_model));
-            assert_eq!((&made.schema, &made.loose), (&anew.schema, &anew.loose));
-            made
+            AnswerSchema::from(Offered::new(context, output, mode, offer, |_| by_model))
         };
         let all = |_: &Tool| Offer::Call;
         let first = of(&plain, None, PlanMode::Eager, all, true);
-        assert!(Arc::ptr_eq(&first.0, &of(&plain, None, PlanMode::Eager, all, true).0));
+        assert_eq!(first.schema, of(&plain, None, PlanMode::Eager, all, true).schema);
         let same_words = context(json!([]));
         let otherwise = [
             of(&same_words, Some(&json!({"type": "string"})), PlanMode::Eager, all, true),

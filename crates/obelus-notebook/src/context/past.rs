@@ -81,11 +81,6 @@ impl Context {
         }
     }
 
-    /// Reserves space for this many messages.
-    pub fn expect(&mut self, messages: usize) {
-        self.messages.reserve(messages);
-    }
-
     /// Appends to the list.
     pub(super) fn push(&mut self, message: Message) {
         if let Some(past) = &mut self.past {

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::schema::first_breach;
 use crate::session::Refused;
 use crate::session::ids::{CallId, JobRef};
 use crate::session::input::Decision;
@@ -34,10 +35,8 @@ pub(in crate::session) fn check_answer(decision: Decision, schema: &Value) -> Re
             return Err(Refused::new(Code::UnfitAnswer, text));
         }
     };
-    if let Ok(validator) = crate::schema::compile(schema)
-        && let Some(breach) = crate::schema::breaches(&validator, &value).into_iter().next()
-    {
-        return Err(Refused::breach(Code::BadAnswer, breach));
+    match first_breach(schema, &value) {
+        Some(breach) => Err(Refused::breach(Code::BadAnswer, breach)),
+        None => Ok(ElicitationAnswer::Value(value)),
     }
-    Ok(ElicitationAnswer::Value(value))
 }

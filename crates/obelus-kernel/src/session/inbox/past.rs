@@ -89,6 +89,13 @@ impl Inbox {
         }
     }
 
+    /// A person is no longer required for an effect only because it was denied.
+    pub(in crate::session) fn forget_unwanted(&mut self, effect: &str) {
+        if self.why_person(effect) == Some(&Reason::DeniedBefore) {
+            self.no_longer_require_person(effect);
+        }
+    }
+
     /// Records that an effect was done.
     pub(in crate::session) fn note_done(&mut self, effect: &str, at: Time) {
         let done = &mut self.past_mut().done;

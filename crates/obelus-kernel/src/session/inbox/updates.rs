@@ -1,6 +1,6 @@
 //! Updates of questions that have been asked.
 
-use super::{Change, Inbox, PreviewRead, Question, QuestionStatus};
+use super::{Change, Inbox, Question, QuestionStatus};
 use crate::policy::Reason;
 use crate::session::ids::QuestionNumber;
 use crate::time::Time;
@@ -35,11 +35,17 @@ impl Inbox {
         known.into_iter().for_each(|named| question.add_name(named));
     }
 
-    /// Adds the result of a preview read: the changes of its call, and the name of the record.
-    pub(in crate::session) fn note_changes(&mut self, read: &PreviewRead, changes: Vec<Change>, name: Option<Named>) {
-        let Some(question) = self.get_mut(read.question) else { return };
+    /// Adds what a preview read of a call has shown: its changes, and the name of the record.
+    pub(in crate::session) fn note_changes(
+        &mut self,
+        number: QuestionNumber,
+        call: usize,
+        changes: Vec<Change>,
+        name: Option<Named>,
+    ) {
+        let Some(question) = self.get_mut(number) else { return };
         name.into_iter().for_each(|name| question.add_name(name));
-        question.changes.retain(|change| change.call != read.index);
+        question.changes.retain(|change| change.call != call);
         question.changes.extend(changes);
         question.changes.sort_by_key(|change| change.call);
     }

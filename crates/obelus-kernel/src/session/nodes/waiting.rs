@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::origin::{Origin, Origins};
+use crate::schema::first_breach;
 use crate::session::ids::QuestionNumber;
 use crate::session::inbox::{About, Question, QuestionStatus, SessionReason};
 use crate::session::output::ElicitationAnswer;
@@ -13,27 +14,30 @@ use crate::session::{Refused, Session};
 use obelus_notebook::steps::StepNode;
 
 impl Session {
-    fn is_of_node(&self, number: QuestionNumber) -> bool {
-        self.graph.as_ref().is_some_and(|run| run.has_asked(number))
+    /// Takes the user's message as an answer, if it is one. Other messages begin a turn.
+    pub(in crate::session) fn take_as_answer(&mut self, text: &str, by: Option<&str>) -> bool {
+        self.turn.is_waiting() && (self.take_as_value(text, by) || self.take_as_consent(text, by))
     }
 
-    /// Whether the user's message is an answer. While a node waits only for a value, the message is that value; while
-    /// its call waits for approval, a consenting message approves. Otherwise a yes answers a question that needs a direct
-    /// answer, if it was shown last (ASK-6). Other messages begin a turn.
-    pub(in crate::session) fn is_answer(&mut self, text: &str, by: Option<&str>) -> bool {
-        if !self.turn.is_waiting() {
-            return false;
-        }
+    /// While a node waits only for a value, the message is that value: as text, or as JSON, such as a number or a list.
+    fn take_as_value(&mut self, text: &str, by: Option<&str>) -> bool {
         let open: Vec<QuestionNumber> = self.inbox.open().map(Question::number).collect();
-        if let [number] = open[..]
-            && self.is_of_node(number)
-            && (self.take_input(number, text.into()).is_ok() || self.is_answer_as_json(number, text))
-        {
+        let is_of_node = |number| self.graph.as_ref().is_some_and(|run| run.has_asked(number));
+        let [number] = open[..] else { return false };
+        let is_taken = is_of_node(number)
+            && (self.take_input(number, text.into()).is_ok()
+                || serde_json::from_str(text.trim()).is_ok_and(|value| self.take_input(number, value).is_ok()));
+        if is_taken {
             self.add_user_message(text, by);
             self.end_question(number, QuestionStatus::Answered, &self.pending.latest_sender(), None);
             self.turn.reopen();
-            return true;
         }
+        is_taken
+    }
+
+    /// While the call of a node waits for approval, a consenting message approves. Without a graph, a yes answers a
+    /// question that needs a direct answer, if it was shown last (ASK-6).
+    fn take_as_consent(&mut self, text: &str, by: Option<&str>) -> bool {
         if self.settings.model_may_confirm != ModelMayConfirm::AfterConsent {
             return false;
         }
@@ -47,25 +51,17 @@ impl Session {
         let Some(asked) = asked.filter(is_due) else { return false };
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
         self.add_user_message(text, by);
-        let steps = self.steps_of_question(number);
+        let steps = self.inbox.steps_of(number);
         self.approve(number, &calls, &self.pending.latest_sender());
         self.note_decision(&steps, true);
         true
     }
 
-    /// Whether a message is the requested value as JSON: a number, a boolean, a list.
-    fn is_answer_as_json(&mut self, number: QuestionNumber, text: &str) -> bool {
-        serde_json::from_str(text.trim()).is_ok_and(|value: Value| self.take_input(number, value).is_ok())
-    }
-
     /// Takes the value that a node asked for.
     pub(in crate::session) fn take_input(&mut self, number: QuestionNumber, value: Value) -> Result<(), Refused> {
-        if !self.is_of_node(number) {
-            return Ok(());
-        }
-        let Some(run) = &mut self.graph else { return Ok(()) };
+        let Some(run) = self.graph.as_ref().filter(|run| run.has_asked(number)) else { return Ok(()) };
         let Some(StepNode::Ask { ask, output_path, .. }) = run.current().cloned() else { return Ok(()) };
-        if let Some(breach) = run.breach(ask.schema.as_ref(), &value) {
+        if let Some(breach) = ask.schema.as_ref().and_then(|schema| first_breach(schema, &value)) {
             return Err(Refused::breach(Code::BadAnswer, breach));
         }
         self.write_for_node(output_path.as_deref(), value, &Origins::of(Origin::User))
@@ -81,7 +77,8 @@ impl Session {
             self.settle_elicitation(number, QuestionStatus::Denied, SentBy::CONVERSATION, answer);
         }
         let is_call = |question: &Question| matches!(question.about, About::Call | About::Plan);
-        for number in self.inbox.open_where(|question| is_call(question) || self.is_of_node(question.number())) {
+        let is_of_node = |question: &Question| self.graph.as_ref().is_some_and(|run| run.has_asked(question.number()));
+        for number in self.inbox.open_where(|question| is_call(question) || is_of_node(question)) {
             let Some(question) = self.inbox.get(number) else { continue };
             match is_call(question).then(|| question.open_calls().collect::<Vec<_>>()) {
                 Some(calls) => self.deny(number, &calls, why, SentBy::CONVERSATION),

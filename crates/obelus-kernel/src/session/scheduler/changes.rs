@@ -14,7 +14,7 @@ use obelus_notebook::call_json::CallJson;
 
 impl Scheduler {
     pub(super) fn job_mut(&mut self, at: JobRef) -> Option<&mut Job> {
-        self.steps.get_mut(at.step)?.jobs.get_mut(at.index())
+        self.steps.get_mut(&at.step)?.jobs.get_mut(at.index())
     }
 
     pub(super) fn change(&mut self, at: JobRef, change: impl FnOnce(&mut Job)) {
@@ -62,7 +62,7 @@ impl Scheduler {
 
     /// Stores an added result, if another call of the step reads it: the earlier value does not count.
     pub(in crate::session) fn note_added(&mut self, at: JobRef, value: &Value) {
-        let Some(step) = self.steps.get_mut(at.step) else { return };
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
         let (call, method) = (step.call(at.index()), step.call(at.index()).output_method);
         // A reference to `†results` reads the whole list.
         let is_read = !call.keeps_by_default && !step.graph.fed_by(at.index()).is_empty();
@@ -119,7 +119,7 @@ impl Scheduler {
 
     /// The error of its report, which the model sees when the step rests. `own`: the origins of the error's text.
     pub(in crate::session) fn record_error(&mut self, at: JobRef, error: ReportError, own: &Origins) {
-        let Some(step) = self.steps.get_mut(at.step) else { return };
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
         let job = &step.jobs[at.index()];
         let call = step.call(at.index()).raw.for_instance(job.instance.as_deref());
         let origins = job.origins.clone().joined(own);
@@ -138,7 +138,7 @@ impl Scheduler {
 
     /// Adds an error that the model sees when the step rests.
     pub(in crate::session) fn add_error(&mut self, step: u32, error: Value, origins: Origins) {
-        if let Some(step) = self.steps.get_mut(step) {
+        if let Some(step) = self.steps.get_mut(&step) {
             step.errors.push((error, origins));
         }
     }

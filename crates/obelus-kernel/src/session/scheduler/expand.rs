@@ -63,7 +63,7 @@ impl ActiveStep {
 impl Scheduler {
     /// Expands the calls of a step for rows that have just become instances, and queues them.
     pub(in crate::session) fn expand(&mut self, at: JobRef, context: &Context) {
-        let Some(step) = self.steps.get_mut(at.step) else { return };
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
         let expanded = step.expand(context);
         let blocked = step.jobs.iter().enumerate().filter(|(_, job)| job.status == Status::Blocked);
         let blocked = blocked.map(|(index, _)| JobRef::new(at.step, index)).filter(|_| expanded);

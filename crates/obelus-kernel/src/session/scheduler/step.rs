@@ -132,6 +132,17 @@ pub(crate) struct Job {
     pub(crate) is_doubt_noted: bool,
 }
 
+/// How a job counts.
+pub(super) struct JobCount {
+    /// It is not final, and waited for.
+    pub(super) is_open: bool,
+    pub(super) is_running: bool,
+    /// It runs, nothing waits for it, and it does not wait for a person.
+    pub(super) is_detached: bool,
+    /// It runs, and waits for a person.
+    pub(super) awaits_user: bool,
+}
+
 /// A call with resolved references: what runs is what was shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Frozen {
@@ -216,6 +227,20 @@ impl ActiveStep {
     /// Whether the result of a job is waited for.
     pub(crate) fn is_awaited(&self, job: usize) -> bool {
         self.call(job).output_path.is_some() || !self.graph.fed_by(job).is_empty()
+    }
+
+    /// How a job counts.
+    pub(super) fn count_of(&self, job: usize) -> JobCount {
+        let is_awaited = self.is_awaited(job);
+        let Job { status, is_model_call, awaits_user, .. } = self.jobs[job];
+        let is_running = status == Status::Running;
+        let runs_alone = is_running && !is_model_call && !is_awaited;
+        JobCount {
+            is_open: !status.is_final() && !runs_alone,
+            is_running,
+            is_detached: runs_alone && !awaits_user,
+            awaits_user: is_running && awaits_user,
+        }
     }
 
     pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
@@ -372,6 +397,22 @@ impl ActiveStep {
         self.jobs.iter().enumerate().map(move |(index, job)| self.report_of(JobRef::new(number, index), job))
     }
 
+    /// The reports of calls as proposed, with references unresolved.
+    pub(in crate::session) fn report_as_proposed(&self, number: u32) -> Vec<CallReport> {
+        let plainly = |(report, job): (CallReport, &Job)| {
+            let call = &self.calls[job.call];
+            let is_trusted = job.has_trusted_error(call);
+            CallReport {
+                call: call.raw.for_instance(job.instance.as_deref()),
+                error: report
+                    .error
+                    .map(|error| Box::new(if is_trusted { error.without_reason() } else { error.redacted() })),
+                ..report
+            }
+        };
+        self.report(number).zip(&self.jobs).map(plainly).collect()
+    }
+
     /// The report of one of its jobs.
     pub(crate) fn report_of(&self, at: JobRef, job: &Job) -> CallReport {
         CallReport {
@@ -425,6 +466,14 @@ impl Job {
     /// The whole call, if a person has edited its parameters.
     pub(crate) fn edited(&self) -> Option<&CallJson> {
         self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
+    }
+
+    /// Whether the text of its error is trusted: a rule's about a call that has not run, or a trusted tool's. A rule's
+    /// about a result may quote it.
+    pub(in crate::session) fn has_trusted_error(&self, call: &Call) -> bool {
+        let is_about_call = self.attempt == 0 && self.error.as_ref().is_some_and(|error| error.rule.is_some());
+        let is_of_trusted_tool = || call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
+        self.origins.is_trusted() && (is_about_call || is_of_trusted_tool())
     }
 
     /// Adds the jobs of a call: one, or one for each instance.

@@ -31,7 +31,6 @@ fn a_call_is_looked_at_again_when_what_feeds_it_has_ended() {
     assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
     scheduler.run(jobs[0], Time::default());
     assert!(scheduler.is_running());
-    scheduler.stop_running(jobs[0]);
     assert!(scheduler.close(jobs[0], Status::Done) && !scheduler.close(jobs[0], Status::Failed));
     assert_eq!((scheduler.next_to_check(), scheduler.next_to_check()), (Some(jobs[1]), None));
     assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
@@ -45,7 +44,6 @@ fn a_call_without_a_path_is_detached_and_the_turn_does_not_wait_for_it() {
     scheduler.set_awaits_user(jobs[0], true);
     assert!(!scheduler.has_detached() && scheduler.awaits_user());
     scheduler.set_awaits_user(jobs[0], false);
-    scheduler.stop_running(jobs[0]);
     scheduler.close(jobs[0], Status::Failed);
     assert_eq!(scheduler.take_ended().len(), 1);
     assert!(scheduler.is_idle());
@@ -67,7 +65,6 @@ fn in_a_sequence_the_next_call_waits_for_the_one_before() {
     let (mut scheduler, context, jobs) = scheduler(calls, StepOptions { sequential: true, keeps_results: false });
     scheduler.run(jobs[0], Time::default());
     assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
-    scheduler.stop_running(jobs[0]);
     scheduler.close(jobs[0], Status::Failed);
     assert_eq!(scheduler.next_to_check(), Some(jobs[1]));
     assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);

@@ -6,34 +6,33 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::ids::{JobRef, LocalCall, QuestionNumber};
 use crate::origin::Origins;
-use crate::session::ids::{JobRef, LocalCall, QuestionNumber};
 use crate::tool::Tool;
 use obelus_notebook::call_json::CallJson;
 
 /// The limit of reads for one question.
-pub(in crate::session) const MOST_PREVIEW_READS: usize = 200;
+pub(super) const MOST_PREVIEW_READS: usize = 200;
 
 /// Queued and running reads, by question and call.
-#[derive(Clone, Default)]
-pub(in crate::session) struct PreviewReads {
+#[derive(Default)]
+pub(super) struct PreviewReads {
     queue: VecDeque<PreviewRead>,
     open: BTreeMap<(u64, u32), PreviewRead>,
 }
 
 /// A read for one call of a question.
-#[derive(Clone)]
-pub(in crate::session) struct PreviewRead {
-    pub(in crate::session) question: QuestionNumber,
+pub(super) struct PreviewRead {
+    pub(super) question: QuestionNumber,
     /// The index of the call in the question.
-    pub(in crate::session) index: usize,
+    pub(super) index: usize,
     /// The job that waits.
-    pub(in crate::session) at: JobRef,
-    pub(in crate::session) tool: Arc<Tool>,
-    pub(in crate::session) call: CallJson,
+    pub(super) at: JobRef,
+    pub(super) tool: Arc<Tool>,
+    pub(super) call: CallJson,
     /// The origins of the read's parameters.
-    pub(in crate::session) origins: Origins,
-    pub(in crate::session) attempt: u32,
+    pub(super) origins: Origins,
+    pub(super) attempt: u32,
 }
 
 impl PreviewRead {
@@ -42,33 +41,33 @@ impl PreviewRead {
     }
 
     /// The driver's id of it.
-    pub(in crate::session) fn id(&self) -> LocalCall {
+    pub(super) fn id(&self) -> LocalCall {
         let (question, call) = self.key();
         LocalCall::PreviewRead { question, call }
     }
 }
 
 impl PreviewReads {
-    pub(in crate::session) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.open.is_empty()
     }
 
-    pub(in crate::session) fn add(&mut self, reads: Vec<PreviewRead>) {
+    pub(super) fn add(&mut self, reads: Vec<PreviewRead>) {
         self.queue.extend(reads);
     }
 
     /// The next read, if fewer than `most` are running.
-    pub(in crate::session) fn next(&mut self, most: usize) -> Option<PreviewRead> {
+    pub(super) fn next(&mut self, most: usize) -> Option<PreviewRead> {
         if self.open.len() < most { self.queue.pop_front() } else { None }
     }
 
     /// Marks a read as running.
-    pub(in crate::session) fn begin(&mut self, read: PreviewRead) {
+    pub(super) fn begin(&mut self, read: PreviewRead) {
         self.open.insert(read.key(), read);
     }
 
     /// Ends a read.
-    pub(in crate::session) fn end(&mut self, question: u64, call: u32) -> Option<PreviewRead> {
+    pub(super) fn end(&mut self, question: u64, call: u32) -> Option<PreviewRead> {
         self.open.remove(&(question, call))
     }
 }

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::session::ids::{JobRef, LocalCall};
-use crate::session::input::{ElicitationRequest, Outcome};
+use super::ids::{JobRef, LocalCall};
+use super::input::{ElicitationRequest, Outcome};
 use obelus_notebook::call_json::CallJson;
 
 /// The request being answered, and the call's index in the answer.
@@ -15,10 +15,10 @@ type AnswerPlace = (u64, u32);
 
 /// Early calls that have not ended, or that no job has claimed.
 #[derive(Default)]
-pub(in crate::session) struct EarlyCalls(BTreeMap<AnswerPlace, EarlyCall>);
+pub(super) struct EarlyCalls(BTreeMap<AnswerPlace, EarlyCall>);
 
 /// A call that was started before its solution was complete.
-pub(in crate::session) struct EarlyCall {
+pub(super) struct EarlyCall {
     /// The started call.
     call: CallJson,
     /// Its outcome, if it has ended and no job has claimed it.
@@ -30,7 +30,7 @@ pub(in crate::session) struct EarlyCall {
 }
 
 /// An early call that a job has claimed.
-pub(in crate::session) enum Claimed {
+pub(super) enum Claimed {
     /// It has ended.
     Ended(Outcome),
     /// It still runs, with these questions so far.
@@ -38,27 +38,27 @@ pub(in crate::session) enum Claimed {
 }
 
 impl EarlyCalls {
-    pub(in crate::session) fn contains(&self, place: AnswerPlace) -> bool {
+    pub(super) fn contains(&self, place: AnswerPlace) -> bool {
         self.0.contains_key(&place)
     }
 
     /// The number of unclaimed ones.
-    pub(in crate::session) fn unclaimed(&self) -> u32 {
+    pub(super) fn unclaimed(&self) -> u32 {
         u32::try_from(self.0.values().filter(|call| call.job.is_none()).count()).unwrap_or(u32::MAX)
     }
 
     /// The number of unclaimed ones that still run.
-    pub(in crate::session) fn running(&self) -> u32 {
+    pub(super) fn running(&self) -> u32 {
         let running = self.0.values().filter(|call| call.job.is_none() && call.outcome.is_none());
         u32::try_from(running.count()).unwrap_or(u32::MAX)
     }
 
-    pub(in crate::session) fn add(&mut self, place: AnswerPlace, call: CallJson) {
+    pub(super) fn add(&mut self, place: AnswerPlace, call: CallJson) {
         self.0.insert(place, EarlyCall { call, outcome: None, job: None, elicitations: Vec::new() });
     }
 
     /// A job with this call is about to start: it claims an identical early call.
-    pub(in crate::session) fn claim(&mut self, at: JobRef, call: &CallJson) -> Option<Claimed> {
+    pub(super) fn claim(&mut self, at: JobRef, call: &CallJson) -> Option<Claimed> {
         let is_same = |early: &EarlyCall| early.job.is_none() && early.call == *call;
         let place = self.0.iter().find(|(_, early)| is_same(early)).map(|(place, _)| *place)?;
         let early = self.0.get_mut(&place)?;
@@ -73,7 +73,7 @@ impl EarlyCalls {
 
     /// Takes a question of an early call. It is stored until a job claims the call; if one has, or there is no such
     /// call, it is returned with the job if there is one.
-    pub(in crate::session) fn elicit(
+    pub(super) fn elicit(
         &mut self,
         place: AnswerPlace,
         asked: ElicitationRequest,
@@ -89,7 +89,7 @@ impl EarlyCalls {
     }
 
     /// Ends an early call. Returns the outcome with its job, if that is known.
-    pub(in crate::session) fn end(&mut self, place: AnswerPlace, outcome: Outcome) -> Option<(JobRef, Outcome)> {
+    pub(super) fn end(&mut self, place: AnswerPlace, outcome: Outcome) -> Option<(JobRef, Outcome)> {
         let early = self.0.get_mut(&place)?;
         let Some(at) = early.job else {
             early.outcome.get_or_insert(outcome);
@@ -100,12 +100,12 @@ impl EarlyCalls {
     }
 
     /// Drops an early call with unknown outcome; returns its job.
-    pub(in crate::session) fn drop_call(&mut self, place: AnswerPlace) -> Option<JobRef> {
+    pub(super) fn drop_call(&mut self, place: AnswerPlace) -> Option<JobRef> {
         self.0.remove(&place).and_then(|early| early.job)
     }
 
     /// Drops unclaimed calls; returns their open elicitations.
-    pub(in crate::session) fn drop_unclaimed(&mut self) -> Vec<(LocalCall, String)> {
+    pub(super) fn drop_unclaimed(&mut self) -> Vec<(LocalCall, String)> {
         let mut unanswered = Vec::new();
         self.0.retain(|&(request, index), early| {
             let asked = early.elicitations.drain(..);
