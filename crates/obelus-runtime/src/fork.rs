@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use obelus_kernel::Time;
 use obelus_kernel::session::sent_by::SentBy;
-use obelus_kernel::session::{CallId, Decision, Input, Outcome, Session};
+use obelus_kernel::session::{CallId, Decision, Input, Outcome, Session, Start};
 use serde_json::Value;
 
-use crate::restore::{RestoreError, advance, replay};
+use crate::restore::{Replica, RestoreError};
 use crate::store::{Journaled, Record};
 
 /// The results of calls in doubt that people gave in later records of a session, by the id of the call.
@@ -32,10 +31,10 @@ pub(crate) fn paused_by(records: &[Record]) -> Option<String> {
 }
 
 /// The pause of a session that loses its end, in which it may have been paused: it stays paused. An end that cannot be
-/// read counts as a pause by a person.
+/// read counts as a pause by a person. `before` is the session without its end.
 pub(crate) fn pause_kept(
     journal: &Journaled,
-    before: impl FnOnce() -> Result<Session, RestoreError>,
+    before: impl FnOnce() -> Result<Replica, RestoreError>,
 ) -> Result<Vec<Record>, RestoreError> {
     let paused = paused_by(&journal.records);
     let paused = match journal.cut {
@@ -43,37 +42,44 @@ pub(crate) fn pause_kept(
         None => paused,
     };
     let Some(by) = paused else { return Ok(Vec::new()) };
-    let mut session = before()?;
-    let is_kept = session.paused() == Some(by.as_str());
-    Ok(if is_kept { Vec::new() } else { pause(&mut session, &by).into_iter().collect() })
+    let mut copy = Copied { replica: before()?, records: Vec::new() };
+    if copy.replica.session().paused() != Some(by.as_str()) {
+        copy.add(Input::Pause { by });
+    }
+    Ok(copy.records)
 }
 
 /// A journal that ends with a pause: nothing of the session starts until a person resumes it (DUR-11). Its standing
 /// consents end.
 pub(crate) fn with_pause(
-    mut session: Session,
+    session: Session,
     id: &str,
-    mut records: Vec<Record>,
+    records: Vec<Record>,
     by: &str,
 ) -> Result<Vec<Record>, RestoreError> {
-    replay(&mut session, id, Journaled { after: 0, records: records.clone(), cut: None }, |_, _, _| {})?;
-    records.extend(pause(&mut session, by));
-    for input in ends_of_consents(&session, by) {
-        records.extend(added(&mut session, input));
+    let mut copy = Copied::replay(session, id, records)?;
+    copy.add(Input::Pause { by: by.to_owned() });
+    ends_of_consents(copy.replica.session(), by).into_iter().for_each(|input| copy.add(input));
+    Ok(copy.records)
+}
+
+/// A copy of a session, and the records of its journal.
+struct Copied {
+    replica: Replica,
+    records: Vec<Record>,
+}
+
+impl Copied {
+    fn replay(session: Session, id: &str, records: Vec<Record>) -> Result<Self, RestoreError> {
+        let journaled = Journaled { after: 0, records: records.clone(), cut: None };
+        Ok(Self { replica: Replica::replay(id, session, journaled)?, records })
     }
-    Ok(records)
-}
 
-/// Pauses a session; the record of that. A pause is never refused.
-fn pause(session: &mut Session, by: &str) -> Option<Record> {
-    added(session, Input::Pause { by: by.to_owned() })
-}
-
-/// The record of an input at the end of a journal; none if it is refused.
-fn added(session: &mut Session, input: Input) -> Option<Record> {
-    let now = session.now();
-    let advanced = advance(session, now, input.clone()).ok()?;
-    Some(Record { digest: Some(advanced.digest), ..Record::new(now, input) })
+    /// Adds an input at the end of the journal. A refused input changes nothing and is not stored.
+    fn add(&mut self, input: Input) {
+        let now = self.replica.session().now();
+        self.records.extend(self.replica.take(now, input).ok().map(|(record, _)| record));
+    }
 }
 
 /// Ends the standing consents of a copy: people gave them in the original, for the original (ASK-9).
@@ -88,47 +94,41 @@ fn ends_of_consents(session: &Session, by: &str) -> Vec<Input> {
 /// that outcome in the fork too; one without is in doubt, and a person is asked. A fork in the middle of a turn is
 /// paused, so that what the original did later is not done again before a person resumes it. Standing consents end.
 pub fn fork(
-    mut session: Session,
+    session: Session,
     id: &str,
     mut before: Vec<Record>,
     after: &[Record],
     results: &BTreeMap<CallId, Value>,
     by: &str,
 ) -> Result<Vec<Record>, RestoreError> {
-    let now = before.last().map_or(Time::default(), |record| record.at);
     // Ids of inputs belong to the original; their senders did not send them to the fork.
     before.iter_mut().for_each(|record| record.id = None);
-    let journaled = Journaled { after: 0, records: before.clone(), cut: None };
-    let mut unfinished = replay(&mut session, id, journaled, |_, _, _| {})?.unfinished;
-    let open: Vec<_> = unfinished.calls().map(|start| (start.id.clone(), start.tool.idempotent)).collect();
-    let is_working = !open.is_empty() || !session.is_at_rest();
-    let consents = ends_of_consents(&session, by);
-    let mut add = |input: Input| {
-        unfinished.apply_input(&input);
-        let record = Record::new(now, input.clone());
-        // A refused input changes nothing and is not stored.
-        if let Ok(advanced) = advance(&mut session, now, input) {
-            unfinished.add_tasks(advanced.tasks);
-            before.push(Record { digest: Some(advanced.digest), ..record });
-        }
-    };
+    let mut copy = Copied::replay(session, id, before)?;
+    let session = copy.replica.session();
+    let running: Vec<Start> = copy.replica.calls().cloned().collect();
+    let consents = ends_of_consents(session, by);
     // First, so that the following inputs do not start anything.
-    if is_working {
-        add(Input::Pause { by: by.to_owned() });
+    if !running.is_empty() || !session.is_at_rest() {
+        copy.add(Input::Pause { by: by.to_owned() });
     }
-    consents.into_iter().for_each(&mut add);
-    for (id, is_harmless) in open {
-        let ended = after.iter().map(|record| &*record.input).find(|input| match input {
-            Input::Ended { id: of, outcome } => *of == id && !matches!(outcome, Outcome::Lost { .. }),
-            _ => false,
-        });
-        match (ended, results.get(&id)) {
-            (Some(input), _) => add(input.clone()),
-            (None, Some(result)) => add(Input::Ended { id, outcome: Outcome::Value(result.clone()) }),
+    consents.into_iter().for_each(|input| copy.add(input));
+    for start in running {
+        let known = outcome_in(after, &start.id);
+        let given = || results.get(&start.id).map(|result| Outcome::Value(result.clone()));
+        match known.or_else(given) {
+            Some(outcome) => copy.add(Input::Ended { id: start.id, outcome }),
             // A read can be repeated when the fork is resumed.
-            (None, None) if is_harmless => {}
-            (None, None) => add(Input::InDoubt { id }),
+            None if start.tool.idempotent => {}
+            None => copy.add(Input::InDoubt { id: start.id }),
         }
     }
-    Ok(before)
+    Ok(copy.records)
+}
+
+/// The outcome of a call, as these records have it.
+fn outcome_in(records: &[Record], call: &CallId) -> Option<Outcome> {
+    records.iter().find_map(|record| match &*record.input {
+        Input::Ended { id, outcome } if id == call && !matches!(outcome, Outcome::Lost { .. }) => Some(outcome.clone()),
+        _ => None,
+    })
 }

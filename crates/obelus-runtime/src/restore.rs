@@ -4,8 +4,8 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `replay` | replaying a journal, checked by digests |
-//! | `replica` | a session that follows its journal, record by record |
+//! | `replay` | replaying one record, checked by its digest |
+//! | `replica` | replaying a journal, and following it record by record |
 //! | `digest` | digests of the consequences of an input |
 
 mod digest;
@@ -14,12 +14,12 @@ mod replica;
 
 use std::sync::Arc;
 
-use obelus_kernel::session::{Input, Reply, Session, Start, Task};
+use obelus_kernel::session::{CallId, Input, Session, Start, Task};
 use obelus_kernel::{Message, Time};
 use serde_json::Value;
 
 pub use replay::{InputEffects, advance};
-pub(crate) use replay::{count_replayed, replay, replayed};
+pub(crate) use replay::{count_replayed, replayed};
 pub use replica::{RecordEffects, Replica};
 
 use crate::fork::pause_kept;
@@ -33,8 +33,6 @@ pub struct Restored {
     pub last: u64,
     /// Its unfinished tasks: model requests, calls, delegates' files.
     pub open: Vec<Task>,
-    /// How the turn came to rest, if the session is at rest.
-    pub reply: Option<Reply>,
     /// The session's states during its latest turn.
     pub states: TurnStates,
 }
@@ -90,22 +88,22 @@ pub enum RestoreError {
 
 /// Restores a session to continue it.
 pub fn restore(store: &Arc<dyn Store>, id: &str, session_factory: &SessionFactory) -> Result<Restored, RestoreError> {
-    let (mut session, journaled) = begin(store, id, session_factory, None)?;
-    let (last, damaged) = (journaled.last(), journaled.cut.clone());
+    let (session, mut journaled) = begin(store, id, session_factory, None)?;
+    let damaged = journaled.cut.take();
     let mut first_of_turn = journaled.after;
-    let mut is_at_rest = session.is_at_rest();
-    let replayed = replay(&mut session, id, journaled, |session, seq, _| {
-        if std::mem::replace(&mut is_at_rest, session.is_at_rest()) {
-            first_of_turn = seq;
+    let mut was_at_rest = session.is_at_rest();
+    let replica = Replica::replay_visiting(id, session, journaled, |replica, _| {
+        if std::mem::replace(&mut was_at_rest, replica.session().is_at_rest()) {
+            first_of_turn = replica.last();
         }
     })?;
     if let Some(DamagedTail { seq, problem, .. }) = damaged {
-        let rest = if is_at_rest { last } else { first_of_turn.saturating_sub(1) };
-        return Err(RestoreError::DamagedEnd { session: id.to_owned(), seq, problem, rest });
+        return Err(RestoreError::DamagedEnd { session: id.to_owned(), seq, problem, rest: replica.last_rest() });
     }
-    let reply = replayed.reply.or_else(|| session.reply());
+    let last = replica.last();
     let states = TurnStates::new(store, id, session_factory, first_of_turn, last);
-    Ok(Restored { session, last, open: replayed.unfinished.into_tasks(), reply, states })
+    let (session, open) = replica.into_parts();
+    Ok(Restored { session, last, open, states })
 }
 
 /// The last rest of a session before the first record that is damaged (DUR-14), or that this version replays
@@ -133,7 +131,7 @@ pub fn rewind_to_rest(
     let rest = rest_before_fault(store, id, session_factory)?;
     if let Some(rest) = rest {
         let journal = store.load(id, 0, None)?;
-        let pause = pause_kept(&journal, || view_at(store, id, session_factory, Some(rest)))?;
+        let pause = pause_kept(&journal, || Replica::restore(store, id, session_factory, Some(rest)))?;
         store.cut(id, rest + 1, pause)?;
     }
     Ok(rest)
@@ -146,8 +144,7 @@ pub fn view_at(
     session_factory: &SessionFactory,
     at: Option<u64>,
 ) -> Result<Session, RestoreError> {
-    let (mut session, journaled) = begin(store, id, session_factory, at)?;
-    replay(&mut session, id, journaled, |_, _, _| {})?;
+    let (session, _) = Replica::restore(store, id, session_factory, at)?.into_parts();
     Ok(session)
 }
 
@@ -161,15 +158,16 @@ pub(crate) fn view_interrupted(
     now: Time,
     asks: impl Fn(&Start) -> bool,
 ) -> Result<(Session, Option<u64>), RestoreError> {
-    let (mut session, journaled) = begin(store, id, session_factory, None)?;
-    let last = journaled.last();
-    let unfinished = replay(&mut session, id, journaled, |_, _, _| {})?.unfinished;
-    let rests_after = Some(last).filter(|_| session.is_at_rest() && unfinished.calls().next().is_none());
-    let now = asked_at(&session, now);
-    for start in unfinished.calls().filter(|start| asks(start)) {
+    let mut replica = Replica::restore(store, id, session_factory, None)?;
+    let is_resting = replica.session().is_at_rest() && replica.calls().next().is_none();
+    let rests_after = is_resting.then(|| replica.last());
+    let now = asked_at(replica.session(), now);
+    let in_doubt: Vec<CallId> = replica.calls().filter(|start| asks(start)).map(|start| start.id.clone()).collect();
+    for id in in_doubt {
         // A refused input changes nothing.
-        let _ = advance(&mut session, now, Input::InDoubt { id: start.id.clone() });
+        let _ = replica.take(now, Input::InDoubt { id });
     }
+    let (session, _) = replica.into_parts();
     Ok((session, rests_after))
 }
 
@@ -226,9 +224,8 @@ fn past_of(
         if let Some(cut) = journaled.cut {
             return Err(format!("session `{id}`, record {}: {}", cut.seq, cut.problem));
         }
-        let mut session = session_factory()?;
-        match replay(&mut session, &id, journaled, |_, _, _| {}) {
-            Ok(_) => Ok(session.past()),
+        match Replica::replay(&id, session_factory()?, journaled) {
+            Ok(replica) => Ok(replica.session().past()),
             // The session itself can be restored, so this message does not offer `sessions back`.
             Err(RestoreError::Differs { seq, since, what, .. }) => Err(format!(
                 "replaying record {seq} (written {since}) gives another result than when it was written: {what}. Go on \
@@ -264,13 +261,13 @@ impl TurnStates {
     /// Visits each state, oldest first.
     pub fn visit(self, mut visit: impl FnMut(Value)) {
         let Some(LatestTurn { store, id, session_factory, first, last }) = self.0 else { return };
-        let Ok((mut session, journaled)) = begin(&store, &id, &session_factory, Some(last)) else { return };
+        let Ok((session, journaled)) = begin(&store, &id, &session_factory, Some(last)) else { return };
         // The file is written when the model is asked, and at rest.
         let is_written = |task: &Task| matches!(task, Task::AskModel { .. } | Task::Rest(_));
         // The same records were already replayed successfully.
-        let _ = replay(&mut session, &id, journaled, |session, seq, tasks| {
-            if seq >= first && tasks.iter().any(is_written) {
-                visit(session.state());
+        let _ = Replica::replay_visiting(&id, session, journaled, |replica, tasks| {
+            if replica.last() >= first && tasks.iter().any(is_written) {
+                visit(replica.session().state());
             }
         });
     }

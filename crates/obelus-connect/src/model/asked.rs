@@ -1,8 +1,16 @@
 //! The first prompt that a model would get after each message of a user, and how much of it was sent before.
 
-use obelus_kernel::Time;
-use obelus_kernel::session::{Answer, Input, Prompt, Session, Solution, Task};
+use std::future::{pending, ready};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use obelus_kernel::session::{Answer, Prompt, Solution};
+use obelus_runtime::{
+    Activities, AnswerFuture, ConnectError, ConnectFuture, Connections, Connector, Host, HostError, Model,
+    SessionHandle, SessionSpec,
+};
 use serde::Serialize;
+use tokio::sync::Notify;
 
 use super::meter::SentChars;
 use super::{ChatMessage, PromptMeter, PromptOptions, render};
@@ -39,6 +47,9 @@ pub enum NoPrompt {
     /// The session refuses the message.
     #[error(transparent)]
     Refused(#[from] obelus_kernel::session::Refused),
+    /// No session can begin.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The agent's first step does not call a model.
     #[error("the agent's first step asks no model")]
     AsksNoModel,
@@ -50,11 +61,20 @@ pub enum NoPrompt {
     NothingSaid,
 }
 
-/// The first prompt after each of these messages. Nothing is carried out: each turn ends with a fixed reply.
-pub fn asked_prompts(session: &mut Session, say: &[String], now: Time) -> Result<AskedPrompts, NoPrompt> {
+/// The first prompt after each of these messages, in a temporary session. Nothing is carried out: each turn ends with a
+/// fixed reply.
+pub async fn asked_prompts(
+    connector: impl Connector,
+    spec: SessionSpec,
+    say: &[String],
+) -> Result<AskedPrompts, NoPrompt> {
+    let turns = Turns::default();
+    let host = Host::new(RecordingConnector { connector, turns: turns.clone() });
+    let session = host.create_temporary("prompt", spec).await?;
     let (mut meter, mut requests, mut latest) = (PromptMeter::default(), Vec::new(), None);
     for words in say {
-        let (prompt, messages) = first_request(session, words, now)?;
+        let prompt = first_prompt(&session, &turns, words).await?;
+        let messages = render(&prompt, &PromptOptions::default())?;
         let sent = meter.count(&messages);
         let schema = if prompt.dialect.is_json() { prompt.answer.text().chars().count() as u64 } else { 0 };
         requests.push(RequestSize { chars: sent.chars, prefix: sent.prefix, percent: sent.percent(), schema });
@@ -64,19 +84,109 @@ pub fn asked_prompts(session: &mut Session, say: &[String], now: Time) -> Result
     Ok(AskedPrompts { requests, sum: meter.sum(), messages, prompt })
 }
 
-/// The first request after a message of the user.
-fn first_request(session: &mut Session, words: &str, now: Time) -> Result<(Prompt, Vec<ChatMessage>), NoPrompt> {
-    session.handle(now, Input::User { text: words.to_owned(), by: None })?;
-    let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
-        Task::AskModel { id } => Some(id),
-        _ => None,
-    });
-    let asked = id.and_then(|id| session.prompt(&id).map(|prompt| (id, prompt)));
-    let (id, prompt) = asked.ok_or(NoPrompt::AsksNoModel)?;
-    let messages = render(&prompt, &PromptOptions::default())?;
-    let solution = Solution { say: Some("…".to_owned()), output: "…".into(), ..Solution::default() };
-    session.handle(now, Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })?;
-    session.handle(now, Input::Stop)?;
-    while session.poll().is_some() {}
-    Ok((prompt, messages))
+/// The first prompt after a message of the user.
+async fn first_prompt(session: &SessionHandle, turns: &Turns, words: &str) -> Result<Prompt, NoPrompt> {
+    let turn = turns.begin();
+    session.say(words).await?;
+    if turn.prompt().is_none() {
+        return Err(NoPrompt::AsksNoModel);
+    }
+    tokio::select! {
+        rested = session.rested() => drop(rested?),
+        () = turn.goes_on.notified() => {}
+    }
+    session.stop().await?;
+    turn.prompt().take().ok_or(NoPrompt::AsksNoModel)
+}
+
+/// The latest turn of the session.
+#[derive(Clone, Default)]
+struct Turns(Arc<Mutex<Arc<Turn>>>);
+
+/// The requests and calls of one turn.
+#[derive(Default)]
+struct Turn {
+    /// Its first prompt.
+    prompt: Mutex<Option<Prompt>>,
+    /// Notified if the turn goes on after the answer to that prompt.
+    goes_on: Notify,
+}
+
+impl Turns {
+    fn begin(&self) -> Arc<Turn> {
+        let turn = Arc::<Turn>::default();
+        *lock(&self.0) = Arc::clone(&turn);
+        turn
+    }
+
+    fn latest(&self) -> Arc<Turn> {
+        Arc::clone(&lock(&self.0))
+    }
+}
+
+impl Turn {
+    fn prompt(&self) -> MutexGuard<'_, Option<Prompt>> {
+        lock(&self.prompt)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Answers the first request of a turn, and records it. Later ones get no answer.
+impl Model for Turns {
+    fn ask(&self, prompt: Prompt) -> AnswerFuture {
+        let turn = self.latest();
+        let is_first = turn.prompt().is_none();
+        if is_first {
+            *turn.prompt() = Some(prompt);
+            let solution = Solution { say: Some("…".to_owned()), output: "…".into(), ..Solution::default() };
+            Box::pin(ready(Answer::Solution { solution, tokens: 0 }))
+        } else {
+            turn.goes_on.notify_one();
+            Box::pin(pending())
+        }
+    }
+}
+
+/// Connects a session as usual, but its calls do nothing and its prompts are recorded.
+struct RecordingConnector<C> {
+    connector: C,
+    turns: Turns,
+}
+
+impl<C> RecordingConnector<C> {
+    fn recording(&self, connections: &Connections) -> Connections {
+        let mut activities = Activities::new();
+        for name in connections.activities.names() {
+            let turns = self.turns.clone();
+            activities.register(name, move |_| {
+                turns.latest().goes_on.notify_one();
+                pending()
+            });
+        }
+        Connections::new(activities).with_model(self.turns.clone())
+    }
+}
+
+impl<C: Connector> Connector for RecordingConnector<C> {
+    fn begin<'a>(
+        &'a self,
+        spec: &'a mut SessionSpec,
+        pictures: Option<&'a Path>,
+    ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
+        Box::pin(async move {
+            let connections = self.connector.begin(spec, pictures).await?;
+            // Its servers have named their tools.
+            if let Some(services) = &connections.services {
+                services.close().await;
+            }
+            Ok(self.recording(&connections))
+        })
+    }
+
+    fn resume(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<Connections, ConnectError> {
+        Ok(self.recording(&self.connector.resume(spec, pictures)?))
+    }
 }

@@ -17,11 +17,11 @@ use crate::effect::needs_person;
 use crate::follower::Follower;
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
-use crate::restore::{Replica, Restored, SessionFactory, TurnStates, advance, restore, view_at, view_interrupted};
+use crate::restore::{Replica, Restored, SessionFactory, TurnStates, restore, view_at, view_interrupted};
 use crate::secret::without_secrets_of;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
-use crate::store::{Record, StoreError};
+use crate::store::StoreError;
 
 /// The number of question ids reserved for each session of one name: more than a session asks.
 const QUESTIONS_OF_A_SESSION: u64 = 10_000;
@@ -149,12 +149,12 @@ impl HostShared {
         first: Vec<Input>,
     ) -> Result<(), HostError> {
         spec.check_names()?;
-        let mut session = spec.session(id, &connections.activities)?;
+        let mut replica = Replica::new(id, spec.session(id, &connections.activities)?);
         let now = (self.options.clock)();
         let mut records = Vec::new();
         for input in first {
-            let digest = advance(&mut session, now, input.clone())?.digest;
-            records.push(Record { digest: Some(digest), ..Record::new(now, input) });
+            let (record, _) = replica.take(now, input)?;
+            records.push(record);
         }
         Ok(self.store()?.create(id, now, &spec.genesis()?, records)?)
     }

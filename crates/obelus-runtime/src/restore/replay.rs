@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Refused, Reply, Session, Start, Task};
+use obelus_kernel::session::{Input, Refused, Session, Start, Task};
 
 use super::RestoreError;
 use super::digest::digest_of;
-use crate::store::{Digest, Journaled, Record};
+use crate::store::{Digest, Record};
 
 /// The number of records that this process has replayed.
 static REPLAYED: AtomicU64 = AtomicU64::new(0);
@@ -45,11 +45,11 @@ pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<InputEff
 
 /// Unfinished tasks, by id.
 #[derive(Default)]
-pub(crate) struct UnfinishedTasks(BTreeMap<String, Task>);
+pub(super) struct UnfinishedTasks(BTreeMap<String, Task>);
 
 impl UnfinishedTasks {
     /// Removes the task that an input ends. A call in doubt is either started again or asked about, so it ends here too.
-    pub(crate) fn apply_input(&mut self, input: &Input) {
+    pub(super) fn apply_input(&mut self, input: &Input) {
         let ended = match input {
             Input::Answer { id, .. } => id.to_string(),
             Input::Ended { id, .. } | Input::Loaded { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } => {
@@ -60,24 +60,26 @@ impl UnfinishedTasks {
         self.0.remove(&ended);
     }
 
-    /// Adds new tasks; returns the reply if the turn has come to rest.
-    pub(crate) fn add_tasks(&mut self, tasks: Vec<Task>) -> Option<Reply> {
-        let mut reply = None;
+    /// Adds the new tasks that take time.
+    pub(super) fn add_tasks(&mut self, tasks: impl IntoIterator<Item = Task>) {
         for task in tasks {
-            match &task {
-                Task::AskModel { id } => drop(self.0.insert(id.to_string(), task)),
-                Task::Load { id, .. } => drop(self.0.insert(id.to_string(), task)),
-                Task::Call(start) => drop(self.0.insert(start.id.to_string(), task)),
-                Task::Rest(rest) => reply = Some((**rest).clone()),
+            let id = match &task {
+                Task::AskModel { id } => id.to_string(),
+                Task::Load { id, .. } => id.to_string(),
+                Task::Call(start) => start.id.to_string(),
                 // No call is running that could receive an answer.
-                Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
-            }
+                Task::Say(_)
+                | Task::Ask { .. }
+                | Task::AskAgain { .. }
+                | Task::AnswerElicitation { .. }
+                | Task::Rest(_) => continue,
+            };
+            self.0.insert(id, task);
         }
-        reply
     }
 
     /// The unfinished calls.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = &Start> {
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Start> {
         self.0.values().filter_map(|task| match task {
             Task::Call(start) => Some(&**start),
             _ => None,
@@ -95,48 +97,9 @@ impl UnfinishedTasks {
     }
 
     /// All unfinished tasks.
-    pub(crate) fn into_tasks(self) -> Vec<Task> {
+    pub(super) fn into_tasks(self) -> Vec<Task> {
         self.0.into_values().collect()
     }
-}
-
-/// The result of a replay.
-#[derive(Default)]
-pub(crate) struct Replayed {
-    /// The unfinished tasks at the end of the journal.
-    pub unfinished: UnfinishedTasks,
-    /// The reply of the turn, if a replayed record ended it.
-    pub reply: Option<Reply>,
-    /// The last record after which the session rested, if any.
-    pub last_rest: Option<u64>,
-}
-
-/// Replays the records of a journal, and compares the consequences of each with its digest. `visit` gets the session
-/// after each record, with the record's number and tasks. Nothing is performed.
-pub(crate) fn replay(
-    session: &mut Session,
-    id: &str,
-    journaled: Journaled,
-    mut visit: impl FnMut(&Session, u64, &[Task]),
-) -> Result<Replayed, RestoreError> {
-    let mut replayed = Replayed::default();
-    count_replayed(journaled.records.len());
-    if session.is_at_rest() {
-        replayed.last_rest = Some(journaled.after);
-    }
-    for (seq, record) in (journaled.after + 1..).zip(journaled.records) {
-        replayed.unfinished.apply_input(&record.input);
-        let rest = replayed.last_rest.unwrap_or(journaled.after);
-        let RecordReplay { tasks, .. } = replay_record(session, id, seq, record, rest)?;
-        visit(session, seq, &tasks);
-        if let Some(reply) = replayed.unfinished.add_tasks(tasks) {
-            replayed.reply = Some(reply);
-        }
-        if session.is_at_rest() {
-            replayed.last_rest = Some(seq);
-        }
-    }
-    Ok(replayed)
 }
 
 /// The result of the replay of one record.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Refused, Session, Task};
+use obelus_kernel::session::{Input, Refused, Session, Start, Task};
 
-use super::replay::{InputEffects, RecordReplay, UnfinishedTasks, advance, replay, replay_record};
+use super::replay::{InputEffects, RecordReplay, UnfinishedTasks, advance, count_replayed, replay_record};
 use super::{RestoreError, SessionFactory, begin};
-use crate::store::{Record, Store};
+use crate::store::{Journaled, Record, Store};
 
 /// A session, its position in the journal, and its unfinished tasks.
 pub struct Replica {
@@ -31,7 +31,34 @@ pub struct RecordEffects {
 impl Replica {
     /// A session before its first input.
     pub fn new(id: &str, session: Session) -> Self {
-        Self { id: id.to_owned(), session, last: 0, last_rest: 0, unfinished: UnfinishedTasks::default() }
+        Self::at(id, session, 0)
+    }
+
+    /// A session after a record, without unfinished tasks.
+    fn at(id: &str, session: Session, last: u64) -> Self {
+        Self { id: id.to_owned(), session, last, last_rest: last, unfinished: UnfinishedTasks::default() }
+    }
+
+    /// Replays the records of a journal. Nothing is performed.
+    pub(crate) fn replay(id: &str, session: Session, journaled: Journaled) -> Result<Self, RestoreError> {
+        Self::replay_visiting(id, session, journaled, |_, _| {})
+    }
+
+    /// Replays the records of a journal. `visit` gets the session after each record, with the record's tasks.
+    pub(super) fn replay_visiting(
+        id: &str,
+        session: Session,
+        journaled: Journaled,
+        mut visit: impl FnMut(&Self, &[Task]),
+    ) -> Result<Self, RestoreError> {
+        count_replayed(journaled.records.len());
+        let mut replica = Self::at(id, session, journaled.after);
+        for record in journaled.records {
+            let effects = replica.replay_next(record)?;
+            visit(&replica, &effects.tasks);
+            replica.unfinished.add_tasks(effects.tasks);
+        }
+        Ok(replica)
     }
 
     /// A session after a record, or as it is now.
@@ -41,11 +68,8 @@ impl Replica {
         session_factory: &SessionFactory,
         at: Option<u64>,
     ) -> Result<Self, RestoreError> {
-        let (mut session, journaled) = begin(store, id, session_factory, at)?;
-        let (after, last) = (journaled.after, journaled.last());
-        let replayed = replay(&mut session, id, journaled, |_, _, _| {})?;
-        let last_rest = replayed.last_rest.unwrap_or(after);
-        Ok(Self { id: id.to_owned(), session, last, last_rest, unfinished: replayed.unfinished })
+        let (session, journaled) = begin(store, id, session_factory, at)?;
+        Self::replay(id, session, journaled)
     }
 
     /// The session's name.
@@ -70,10 +94,9 @@ impl Replica {
     /// Applies the next record of the journal. A different result is an error, after which the replica must not be
     /// used.
     pub fn apply(&mut self, record: Record) -> Result<RecordEffects, RestoreError> {
-        let before = self.session.context().length();
-        let input = Arc::clone(&record.input);
-        let replayed = replay_record(&mut self.session, &self.id, self.last + 1, record, self.last_rest)?;
-        Ok(self.record_effects(&input, before, replayed))
+        let effects = self.replay_next(record)?;
+        self.unfinished.add_tasks(effects.tasks.iter().cloned());
+        Ok(effects)
     }
 
     /// Takes a new input; returns the record to store, and its consequences. A refused input changes nothing.
@@ -81,15 +104,24 @@ impl Replica {
         let before = self.session.context().length();
         let input = Arc::new(input);
         let InputEffects { tasks, digest } = advance(&mut self.session, at, Input::clone(&input))?;
-        let record = Record { digest: Some(digest), ..Record::new(at, Arc::clone(&input)) };
-        Ok((record, self.record_effects(&input, before, RecordReplay { tasks, is_refused: false })))
+        let effects = self.pass_record(&input, before, RecordReplay { tasks, is_refused: false });
+        self.unfinished.add_tasks(effects.tasks.iter().cloned());
+        Ok((Record { digest: Some(digest), ..Record::new(at, input) }, effects))
     }
 
-    fn record_effects(&mut self, input: &Input, before: usize, replayed: RecordReplay) -> RecordEffects {
+    /// Replays the next record. The caller adds its tasks.
+    fn replay_next(&mut self, record: Record) -> Result<RecordEffects, RestoreError> {
+        let before = self.session.context().length();
+        let input = Arc::clone(&record.input);
+        let replayed = replay_record(&mut self.session, &self.id, self.last + 1, record, self.last_rest)?;
+        Ok(self.pass_record(&input, before, replayed))
+    }
+
+    /// Notes that the session has passed a record.
+    fn pass_record(&mut self, input: &Input, before: usize, replayed: RecordReplay) -> RecordEffects {
         let RecordReplay { tasks, is_refused } = replayed;
         self.last += 1;
         self.unfinished.apply_input(input);
-        self.unfinished.add_tasks(tasks.clone());
         if self.session.is_at_rest() {
             self.last_rest = self.last;
         }
@@ -99,6 +131,21 @@ impl Replica {
     /// The unfinished task with this id: a request, a call or a file.
     pub fn task(&self, id: &str) -> Option<&Task> {
         self.unfinished.get(id)
+    }
+
+    /// The unfinished calls.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Start> {
+        self.unfinished.calls()
+    }
+
+    /// The session, and all its unfinished tasks.
+    pub(super) fn into_parts(self) -> (Session, Vec<Task>) {
+        (self.session, self.unfinished.into_tasks())
+    }
+
+    /// The last record after which the session rested; if there was none, the one where the replay began.
+    pub(super) fn last_rest(&self) -> u64 {
+        self.last_rest
     }
 
     /// All unfinished tasks, with their ids.

@@ -42,7 +42,10 @@ fn unfinished_tasks_are_open_after_a_restore() {
     let before_the_last_end = scene.records().len() as u64;
     scene.store.cut("s", before_the_last_end, Vec::new()).unwrap();
     let restored = restore(&scene.store, "s", &Made::default().session_factory()).unwrap();
-    assert_eq!((restored.last, restored.open.len(), restored.reply.is_some()), (before_the_last_end - 1, 1, false));
+    assert_eq!(
+        (restored.last, restored.open.len(), restored.session.reply().is_some()),
+        (before_the_last_end - 1, 1, false)
+    );
 }
 
 #[test]

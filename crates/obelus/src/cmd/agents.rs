@@ -21,7 +21,7 @@ use obelus_connect::model::{AskedPrompts, asked_prompts};
 use obelus_kernel::compose::{Offer, compose};
 use obelus_kernel::{PlanMode, Tool};
 use obelus_runtime::files::{AgentCatalogue, Places, Problem};
-use obelus_runtime::{Agent, Connector as _, Secret, SessionSpec, system_clock};
+use obelus_runtime::{Agent, Secret, SessionSpec};
 use serde_json::{Value, json};
 
 use super::faults::bindings_and_model;
@@ -337,14 +337,9 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
 }
 
 /// The prompts of a session's model after each of these messages, including the tools of its MCP servers.
-pub(super) async fn asked_of(mut spec: SessionSpec, say: &[String]) -> Result<AskedPrompts> {
+pub(super) async fn asked_of(spec: SessionSpec, say: &[String]) -> Result<AskedPrompts> {
     let connector = connector(&StoreArgs::default(), &Notices::default())?;
-    let connections = connector.begin(&mut spec, None).await?;
-    if let Some(services) = &connections.services {
-        services.close().await;
-    }
-    let mut session = spec.session("prompt", &connections.activities)?;
-    Ok(asked_prompts(&mut session, say, system_clock())?)
+    Ok(asked_prompts(connector, spec, say).await?)
 }
 
 fn prompt(agent: &str, say: &[String], stats: bool, as_json: bool) -> Result<Exit> {
