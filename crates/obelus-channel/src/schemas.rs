@@ -17,5 +17,5 @@ mod question;
 mod tests;
 
 pub(crate) use context::{ContextMessage, ValueStory};
-pub(crate) use events::{CallStatusName, SessionEventShape};
+pub(crate) use events::{CallStatusName, ModeName, SessionEventShape};
 pub(crate) use question::QuestionShape;

@@ -2,6 +2,7 @@
 
 use obelus_kernel::session::{About, QuestionStatus};
 use obelus_runtime::Language;
+use obelus_runtime::people::AnswerKind;
 use serde_json::{Map, Value, json};
 
 use super::{CHANNEL, ClientCapabilities, INVALID_PARAMS, RpcError, ask, talk};
@@ -143,7 +144,7 @@ async fn state(app: &App, args: &Value) -> Result<ToolAnswer, ChannelError> {
 /// A question for clients.
 pub(super) fn row(question: &QuestionRow) -> Value {
     // A consent can only be given where its terms are shown.
-    let answers: Vec<&String> = question.answers.iter().filter(|answer| *answer != "consent").collect();
+    let answers: Vec<_> = question.answers.iter().filter(|answer| **answer != AnswerKind::Consent).collect();
     json!({
         "id": question.id, "session": question.session, "about": question.about, "text": question.text,
         "answers": answers, "digest": question.digest, "expires_at": question.expires_at,

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use obelus_kernel::session::Used;
+use obelus_kernel::session::{TurnEnd, Used};
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent, system_clock};
 use obelus_words::fill;
 use serde_json::{Value, json};
@@ -215,7 +215,7 @@ impl Saying {
         let view = self.app.service().session(&self.session, self.access.language).await?;
         let language = Language::named(Some(&view.lang));
         let mut more = String::new();
-        let why = view.turn.as_ref().filter(|turn| turn.ends == "degraded" || turn.ends == "limit");
+        let why = view.turn.as_ref().filter(|turn| matches!(turn.ends, TurnEnd::Degraded | TurnEnd::Limit));
         if let Some(words) =
             why.and_then(|turn| turn.text.rsplit("\n\n").next()).filter(|words| !self.text.contains(words))
         {

@@ -120,10 +120,7 @@ impl Service {
 /// The result of a turn.
 pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: Language) -> TurnView {
     TurnView {
-        ends: serde_json::to_value(reply.ends)
-            .ok()
-            .and_then(|ends| ends.as_str().map(str::to_owned))
-            .unwrap_or_default(),
+        ends: reply.ends,
         text: text_of(session, reply, language),
         output: reply.output.clone(),
         said: reply.said.clone(),
