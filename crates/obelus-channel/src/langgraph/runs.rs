@@ -117,6 +117,7 @@ pub(super) async fn join_stream(
     let modes = Modes::of_query(&query)?;
     let found = FoundRun::find(&request, &id, &run).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    // Clients send -1 to get the run from its beginning.
     let last = last.filter(|last| *last != "-1").map(FrameId::parse).transpose()?;
     let followed = found.follow(&request, last.map(FrameId::event_before)).await?;
     Ok(frames(followed, modes, last))
