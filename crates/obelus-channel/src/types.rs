@@ -37,7 +37,7 @@ pub use past::{
     ErrorGroup, ForkForecastView, ForkView, ForkedCallView, InstanceCall, InstanceFilter, InstanceList, InstanceRow,
     Log, LogFilter, LogRow, RequestUsage, Timeline, TurnUsage, UsageSum, UsageView,
 };
-pub use questions::{AnswerBody, ConsentOffer, ConsentRow, InboxFilter, QuestionRow};
+pub use questions::{AnswerBody, AnswerRequest, ConsentOffer, ConsentRow, InboxFilter, QuestionRow};
 pub use sessions::{
     CallRow, MaybeKnown, NewSession, Page, PlanView, SessionList, SessionListRow, SessionView, Taken, TurnView,
 };

@@ -168,3 +168,15 @@ pub enum AnswerBody {
         until: Option<String>,
     },
 }
+
+/// An answer, and the digest of its question
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct AnswerRequest {
+    /// The decision.
+    #[serde(flatten)]
+    pub answer: AnswerBody,
+    /// The `digest` of the question as shown: the answer is refused if the question has changed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}

@@ -151,6 +151,9 @@ pub struct TurnView {
     /// The name of the end that the agent's graph of steps reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
+    /// Why the message that `?message=` names has left questions open, if it may be meant as an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_open: Option<String>,
     /// When.
     pub at: String,
 }
