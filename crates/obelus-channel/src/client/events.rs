@@ -4,6 +4,8 @@ use obelus_runtime::people::StepLine;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::LARGEST;
+
 /// An event of a session.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ServerEvent {
@@ -85,9 +87,7 @@ impl EventReader {
                 return Some(event);
             }
             match self.response.chunk().await {
-                Ok(Some(part)) if self.buffer.len() + part.len() <= super::LARGEST => {
-                    self.buffer.extend_from_slice(&part)
-                }
+                Ok(Some(part)) if self.buffer.len() + part.len() <= LARGEST => self.buffer.extend_from_slice(&part),
                 // The reader continues after the number of the last event.
                 _ => return None,
             }

@@ -39,13 +39,13 @@ pub(super) async fn begin(
     check_options(body)?;
     let assistant = body["assistant_id"].as_str().ok_or_else(|| bad("`assistant_id` is the name of an agent"))?;
     let thread = thread_of(request, thread, body).await?;
-    if let Some((_, agent)) = thread.session.as_ref().filter(|(_, agent)| agent != assistant) {
-        return Err(unsupported(&format!("this thread belongs to the assistant `{agent}`")));
+    if let Some(other) = thread.session.as_ref().filter(|session| session.agent != assistant) {
+        return Err(unsupported(&format!("this thread belongs to the assistant `{}`", other.agent)));
     }
     // Read first, so that nothing is created for an invalid run.
     let input = RunInput::read(body)?;
     let mut session = match &thread.session {
-        Some((session, _)) => session.clone(),
+        Some(session) => session.id.clone(),
         None => create_session(request, &thread.id, assistant, &input).await?,
     };
     let mut checkpoint = None;
