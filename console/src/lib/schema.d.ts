@@ -2273,6 +2273,8 @@ export interface components {
             reason?: unknown;
             /** @description The name of the end that the agent's graph of steps reached. */
             end?: string | null;
+            /** @description Why the message that `?message=` names has left questions open, if it may be meant as an answer. */
+            left_open?: string | null;
             /** @description When. */
             at: string;
         };
@@ -4357,6 +4359,8 @@ export interface operations {
             query?: {
                 /** @description The most seconds to wait, up to 600; by default 60. */
                 timeout?: number;
+                /** @description The record of a message: `left_open` says why it has not answered the questions that were open before it. */
+                message?: number;
             };
             header?: never;
             path: {

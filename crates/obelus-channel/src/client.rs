@@ -1,12 +1,21 @@
 //! A client of the HTTP API, for programs that use the sessions of a server.
+//!
+//! Answers are read as rows of the API ([`crate::types`]). Unknown fields are ignored, so that a program works with a
+//! newer server.
+
+mod events;
 
 use std::time::Duration;
 
 use obelus_runtime::{Language, Secret};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::error::Category;
 
 use crate::address::is_safe;
+pub use events::{EventReader, ServerEvent, ServerEventBody};
 
 /// The time limit of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,6 +35,9 @@ pub enum ClientError {
     /// There is no answer, or it is invalid.
     #[error("the server {0} does not answer: {1}")]
     Unreachable(String, String),
+    /// The answer is JSON of another form than this program expects.
+    #[error("the server {0} answered in a form that this program does not know, perhaps that of another version: {1}")]
+    Unexpected(String, String),
     /// The connection ended before the answer: the request may have been taken.
     #[error("the server {0} has ended before it answered, so the request may have been taken")]
     AnswerLost(String),
@@ -80,7 +92,7 @@ impl Client {
     }
 
     /// Sends a GET request.
-    pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         self.send(reqwest::Method::GET, path, None).await
     }
 
@@ -94,12 +106,13 @@ impl Client {
     }
 
     /// Sends an input. It has its own id, so that it acts once even if it must be repeated (DUR-13).
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ClientError> {
+        let body = serde_json::to_string(body).map_err(|error| ClientError::Unusable(error.to_string()))?;
         self.send(reqwest::Method::POST, path, Some(body)).await
     }
 
     /// Sends a DELETE request.
-    pub async fn delete(&self, path: &str) -> Result<Value, ClientError> {
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         self.send(reqwest::Method::DELETE, path, None).await
     }
 
@@ -110,7 +123,7 @@ impl Client {
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
         let status = response.status().as_u16();
         match status {
-            200 => Ok(EventReader { response, buffer: Vec::new() }),
+            200 => Ok(EventReader::new(response)),
             _ => Err(refused(status, &self.whole(response).await?)),
         }
     }
@@ -124,20 +137,49 @@ impl Client {
         }
     }
 
-    async fn send(&self, method: reqwest::Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+    async fn send<T: DeserializeOwned>(
+        &self,
+        method: reqwest::Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<T, ClientError> {
+        let response = self.answered(method, path, body).await?;
+        let status = response.status().as_u16();
+        let bytes = self.whole(response).await?;
+        match status {
+            200..=299 => self.read(&bytes),
+            _ => Err(refused(status, &bytes)),
+        }
+    }
+
+    /// Reads an answer. One without content is read as null.
+    fn read<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ClientError> {
+        let json = if bytes.is_empty() { b"null" } else { bytes };
+        serde_json::from_slice(json).map_err(|error| match error.classify() {
+            Category::Data => ClientError::Unexpected(self.address.clone(), error.to_string()),
+            _ => ClientError::Unreachable(self.address.clone(), format!("no JSON: {error}")),
+        })
+    }
+
+    /// Sends a request, several times if there is no answer.
+    async fn answered(
+        &self,
+        method: reqwest::Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<reqwest::Response, ClientError> {
         let key = uuid::Uuid::now_v7().simple().to_string();
         let mut pause = Duration::from_millis(300);
         let mut tries = 1;
         let mut may_be_taken = false;
-        let response = loop {
+        loop {
             let mut request = self.request(method.clone(), path);
-            if let Some(body) = body {
-                let request_body = body.to_string().into_bytes();
+            if let Some(body) = &body {
                 request = request.header("content-type", "application/json").header("idempotency-key", &key);
-                request = request.body(request_body);
+                request = request.body(body.clone());
             }
             match request.send().await {
-                Ok(response) => break response,
+                Ok(response) => return Ok(response),
                 Err(error) if error.is_timeout() => return Err(self.unreachable(error)),
                 Err(error) => {
                     may_be_taken |= body.is_some() && !error.is_connect();
@@ -149,15 +191,6 @@ impl Client {
                 }
             }
             (tries, pause) = (tries + 1, pause * 2);
-        };
-        let status = response.status().as_u16();
-        let bytes = self.whole(response).await?;
-        match status {
-            204 => Ok(Value::Null),
-            200..=299 if bytes.is_empty() => Ok(Value::Null),
-            200..=299 => serde_json::from_slice(&bytes)
-                .map_err(|error| ClientError::Unreachable(self.address.clone(), format!("no JSON: {error}"))),
-            _ => Err(refused(status, &bytes)),
         }
     }
 
@@ -208,55 +241,10 @@ pub fn encoded(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// Reads the events of a session as they arrive.
-pub struct EventReader {
-    response: reqwest::Response,
-    buffer: Vec<u8>,
-}
-
-impl EventReader {
-    /// The next event; none if the stream has ended. It is cancel-safe.
-    pub async fn next(&mut self) -> Option<Value> {
-        loop {
-            if let Some(event) = self.take_buffered() {
-                return Some(event);
-            }
-            match self.response.chunk().await {
-                Ok(Some(part)) if self.buffer.len() + part.len() <= LARGEST => self.buffer.extend_from_slice(&part),
-                // The reader continues after the number of the last event.
-                _ => return None,
-            }
-        }
-    }
-
-    fn take_buffered(&mut self) -> Option<Value> {
-        loop {
-            let end = self.buffer.windows(2).position(|two| two == b"\n\n")?;
-            let frame: Vec<u8> = self.buffer.drain(..end + 2).collect();
-            if let Some(event) = read_frame(&frame) {
-                return Some(event);
-            }
-        }
-    }
-}
-
-/// The data of one frame; none for a comment.
-fn read_frame(frame: &[u8]) -> Option<Value> {
-    let text = std::str::from_utf8(frame).ok()?;
-    let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
-    serde_json::from_str(data).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn sse_frames_are_parsed_and_comments_are_skipped() {
-        assert_eq!(read_frame(b"id: 1-2\nevent: x\ndata: {\"a\":1}\n\n"), Some(json!({"a": 1})));
-        assert_eq!(read_frame(b": alive\n\n"), None);
-    }
+    use crate::types::Taken;
 
     #[test]
     fn path_segments_are_percent_encoded() {
@@ -277,10 +265,15 @@ mod tests {
     }
 
     #[test]
-    fn fuzz_any_frame_of_a_server_is_skipped_or_read() {
-        crate::fuzz::fuzz("frame", |input| {
-            let _ = refused(400, input);
-            read_frame(input).is_some()
-        });
+    fn unknown_fields_of_an_answer_are_ignored_and_missing_ones_are_reported() {
+        let client = Client::new("http://127.0.0.1:8321", Secret::new("t"), None).unwrap();
+        let taken = client.read::<Taken>(br#"{"session": "s", "record": 1, "event": "1-0", "later": true}"#);
+        assert_eq!(taken.unwrap(), Taken { session: "s".to_owned(), record: 1, event: "1-0".to_owned() });
+        let error = client.read::<Taken>(br#"{"session": "s"}"#).unwrap_err();
+        assert!(matches!(error, ClientError::Unexpected(..)), "{error}");
+        assert!(error.to_string().contains("missing field `record`"), "{error}");
+        let error = client.read::<Taken>(b"<html>").unwrap_err();
+        assert!(matches!(error, ClientError::Unreachable(..)), "{error}");
+        assert!(client.read::<Option<Taken>>(b"").unwrap().is_none(), "an answer without content");
     }
 }

@@ -55,6 +55,11 @@ pub use routes::description;
 use shown::ShownQuestions;
 pub(crate) use stream::{EventStream, StreamItem};
 
+/// How long a request waits for the end of a turn if it does not say how long, in seconds.
+pub(crate) const USUAL_WAIT: u64 = 60;
+/// The longest time that a request waits for the end of a turn, in seconds.
+pub(crate) const LONGEST_WAIT: u64 = 600;
+
 /// The state that every request needs. Clones share it.
 #[derive(Clone)]
 pub struct App {

@@ -10,7 +10,8 @@
 //! | `notes` | data of a thread beside its session |
 //! | `state` | values, checkpoints, history, updates |
 //! | `new_runs` | routes that begin a run: in the background, as a stream, until its end |
-//! | `begin` | the input of a run: messages, decisions, a checkpoint |
+//! | `begin` | beginning a run: its session, and the input for it |
+//! | `input` | the input of a run: a message, answers, or nothing |
 //! | `runs` | routes of existing runs: showing, listing, joining and stopping |
 //! | `follow` | following a run to its end |
 //! | `wait`, `stream` | a followed run as its final values, or as server-sent events |
@@ -22,6 +23,7 @@ pub(crate) mod begin;
 pub(crate) mod fold;
 pub(crate) mod follow;
 mod ids;
+mod input;
 mod interrupts;
 mod new_runs;
 mod notes;

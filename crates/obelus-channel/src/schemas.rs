@@ -1,8 +1,9 @@
 //! Shapes of data that lower layers serialise, for the API description: questions, events, messages, the history of a
 //! value.
 //!
-//! These types are not used at run time. Tests parse the lower layers' JSON into them and serialise it again, so that
-//! the description is correct.
+//! The lower layers do not depend on the crate of the description, so their types have a second form here. It is not
+//! used at run time. Tests parse the lower layers' JSON into these types and serialise it again, so that the
+//! description is correct.
 //!
 //! | file | subject |
 //! |---|---|
@@ -17,5 +18,5 @@ mod question;
 mod tests;
 
 pub(crate) use context::{ContextMessage, ValueStory};
-pub(crate) use events::{CallStatusName, SessionEventShape};
+pub(crate) use events::{CallStatusName, ModeName, SessionEventShape};
 pub(crate) use question::QuestionShape;

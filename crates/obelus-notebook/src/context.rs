@@ -263,7 +263,8 @@ impl Context {
         let validator = match schema::compile(schema) {
             Ok(validator) => validator,
             Err(error) => {
-                return vec![Fault::new(Rule::Ctx7, format!("not a valid JSON Schema: {error}")).at("schema")];
+                let fault = Fault::invalid_schema(Rule::Ctx7, format!("not a valid JSON Schema: {error}"));
+                return vec![fault.at("schema")];
             }
         };
         let breaches = schema::breaches(&validator, &value).into_iter();

@@ -44,6 +44,8 @@ rules! {
     Call1 = "CALL-1",
     /// A call that does not fit its tool: name, parameters, scopes or instance.
     Call3 = "CALL-3",
+    /// A scope that names nothing.
+    Call4 = "CALL-4",
     /// An activity's message outside of the paths that its call may write.
     Call5 = "CALL-5",
     /// Calls that depend on each other in a cycle.
@@ -64,12 +66,18 @@ rules! {
     Tool1 = "TOOL-1",
     /// A tool whose activity does not exist.
     Tool3 = "TOOL-3",
+    /// An unknown annotation of a tool, or one that it lacks.
+    Tool4 = "TOOL-4",
+    /// A wrong or unused binding.
+    Tool7 = "TOOL-7",
     /// An output that breaks the schema of the request.
     Loop1 = "LOOP-1",
     /// A call that the mode does not permit.
     Pol1 = "POL-1",
     /// A call that the policy does not permit.
     Pol2 = "POL-2",
+    /// A rule of a policy that matches nothing.
+    Pol3 = "POL-3",
     /// A delegate that is not allowed.
     Del1 = "DEL-1",
 }
@@ -118,6 +126,8 @@ pub enum FaultDetail {
     Column(usize),
     /// The required property that the value in the field lacks.
     MissingProperty(Box<str>),
+    /// The schema itself is invalid, not the data.
+    InvalidSchema,
 }
 
 impl Fault {
@@ -135,6 +145,16 @@ impl Fault {
     /// A fault because the value in `field` lacks a required property.
     pub(crate) fn missing_property(rule: Rule, name: &str, text: impl Into<String>) -> Self {
         Self { detail: Some(Box::new(FaultDetail::MissingProperty(name.into()))), ..Self::new(rule, text) }
+    }
+
+    /// A fault because a schema itself is invalid.
+    pub(crate) fn invalid_schema(rule: Rule, text: impl Into<String>) -> Self {
+        Self { detail: Some(Box::new(FaultDetail::InvalidSchema)), ..Self::new(rule, text) }
+    }
+
+    /// Whether the schema itself is invalid, not the data.
+    pub fn is_of_schema(&self) -> bool {
+        self.detail.as_deref() == Some(&FaultDetail::InvalidSchema)
     }
 
     /// The column of an expression that cannot be parsed, counted from 1.

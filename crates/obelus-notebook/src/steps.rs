@@ -263,7 +263,7 @@ pub struct EndNode {
 
 /// A text: plain, by reference, or computed by a filter.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged, expecting = "data did not match any variant of untagged enum Words")]
+#[serde(untagged, expecting = "expected a text, or {jq: FILTER}")]
 pub enum StepText {
     /// Plain text, or a reference if it begins with `†`.
     Text(String),

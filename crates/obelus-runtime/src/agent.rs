@@ -266,7 +266,7 @@ impl Agent {
 }
 
 fn is_nameless(error: &serde_saphyr::Error) -> bool {
-    error.without_snippet().to_string().starts_with("missing field `name`")
+    matches!(error.without_snippet(), serde_saphyr::Error::SerdeMissingField { field: "name", .. })
 }
 
 fn settings(file: &File, language: Option<String>) -> Settings {
@@ -396,7 +396,7 @@ impl AgentReader<'_> {
             data.description = file.state.description.as_ref().map(|words| words.text(self.language.as_deref()));
             self.append(&mut context, "state", Message::Data(Box::new(data)));
             for fault in context.breaches("state", false) {
-                let field = if fault.field == "schema" {
+                let field = if fault.is_of_schema() {
                     "state.schema".to_owned()
                 } else {
                     format!("state.data.{}", fault.field)

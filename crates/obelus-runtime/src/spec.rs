@@ -236,7 +236,7 @@ impl SessionSpec {
     pub(crate) fn mask_secrets(&mut self) {
         let is_of_user = |message: &Message| match message {
             Message::Text(text) => text.role == Role::User,
-            Message::Data(data) => data.kind == "input",
+            Message::Data(data) => data.is_input(),
             Message::Tool(_) | Message::Plan(_) => false,
         };
         let masked = |message: &Message| {

@@ -5,6 +5,8 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `answer_kind` | the kinds of answers to a question |
+//! | `language_code` | a language in JSON |
 //! | `question`, `details` | a question as data: records, fields before and after, marks, reasons; details |
 //! | `lines` | the same as lines of text |
 //! | `local_time` | times in the time zone of the agent |
@@ -17,9 +19,11 @@
 //! | `values` | values as text, and whether two are the same for a service |
 //! | `readers` | the step whose delegate asks, and the steps that wait for the result of an effect in doubt |
 
+mod answer_kind;
 mod details;
 mod elicitation;
 mod form;
+mod language_code;
 mod lines;
 mod local_time;
 mod pages;
@@ -37,6 +41,7 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
+pub use answer_kind::AnswerKind;
 pub use form::{EditForm, FieldKind, FormField};
 pub use lines::{Tone, ViewLine};
 pub(crate) use local_time::local_time;

@@ -107,6 +107,8 @@ fn errors_are_reported_with_line_and_column() {
             4,
             "should match",
         ),
+        ("name: a\nstate:\n  data: {}\n  schema: {properties: {n: {type: strng}}}\n", 4, "not a valid JSON Schema"),
+        ("name: a\nstate:\n  schema: {properties: {schema: {type: string}}}\n  data:\n    schema: 5\n", 5, "CTX-7"),
         ("name: [\n", 1, ""),
     ] {
         let found = problems(text);

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Answer, Input, Outcome, Prompt, Refused, Session};
-use obelus_runtime::engine::RestoreError;
+use obelus_runtime::specs::SpecError;
 use obelus_runtime::{
-    Activities, Activity, ActivityFuture, AnswerFuture, Connections, Host, HostError, MemoryStore, Model, SessionEvent,
+    Activities, Activity, ActivityFuture, AnswerFuture, Connections, Host, MemoryStore, Model, SessionEvent,
     SessionHandle, SessionSpec, Store, Subscription, Work,
 };
 use tokio::runtime::{Builder, Runtime};
@@ -60,6 +60,10 @@ impl CaseSession {
         for name in activities {
             scripted.add(name.clone(), WaitingActivity { name, starts: starts.clone() });
         }
+        // The error of the kernel, without the name of the spec, which cases do not have.
+        if let Err(SpecError::Session(_, fault)) = spec.session(NAME, &scripted) {
+            return Err(fault.to_string());
+        }
         let connections = Connections::new(scripted).with_model(WaitingModel(starts));
         // An empty session is stored and then opened with the spec of the case. `Host::create` would refuse a policy
         // about tools that the case does not have.
@@ -68,11 +72,7 @@ impl CaseSession {
         store.create(NAME, now, &genesis, Vec::new()).map_err(|error| error.to_string())?;
         let host = Host::builder(connections).store(store).clock(|| NOW.get()).idle_after(None).events(usize::MAX);
         let host = host.build();
-        let handle = runtime.block_on(host.open_with(NAME, spec)).map_err(|error| match error {
-            // The spec has no name, with which this error begins.
-            HostError::Restore(RestoreError::SessionFactory(_, why)) => why.trim_start_matches(": ").to_owned(),
-            error => error.to_string(),
-        })?;
+        let handle = runtime.block_on(host.open_with(NAME, spec)).map_err(|error| error.to_string())?;
         Ok(Self { events: handle.subscribe(None), handle, started, host, runtime, idle })
     }
 

@@ -63,7 +63,6 @@ phrases! {
             "`obelus {}` читает файлы агента: запустите команду на машине сервера с --store (сервер может работать)",
             "`obelus {}` reads the agent's files: run it on the server's machine with --store (the server may go on)";
         not_remote: "у этой команды нет --server", "this command knows no --server";
-        no_session_id: "сервер создал сессию без номера", "the server made a session without an id";
         beside: "Сервер: {} (токен в файле {})", "Server: {} (its token is in {})";
         broken_agent: "агент «{}» не запустится: {}", "the agent `{}` cannot be used: {}";
         ending: "завершаю работу…", "ending…";

@@ -140,7 +140,7 @@ mod tests {
     /// the server calls (docs/server.md, "Addresses that the server calls"). A new field with an address must be
     /// checked for the host that it resolves to.
     const FIELDS: &str = "about after agent at code consent decision digest error id idempotency-key input instance kind lang \
-        last-event-id limit look mode only params path question reason result say session state status text timeout to \
+        last-event-id limit look message mode only params path question reason result say session state status text timeout to \
         typed until value wait";
 
     /// The names of the properties of a schema.

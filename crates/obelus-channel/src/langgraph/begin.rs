@@ -1,4 +1,4 @@
-//! The input of a run: messages, decisions, or an earlier checkpoint.
+//! Begins runs: finds or creates the session, and gives it the input of the run.
 
 use obelus_kernel::session::Refused;
 use obelus_kernel::session::refusals::RefusalCode;
@@ -6,6 +6,7 @@ use obelus_kernel::session::sent_by::SentBy;
 use obelus_runtime::{EventNumber, HostError, StoreError, system_clock};
 use serde_json::Value;
 
+use super::input::{RunInput, check_options};
 use super::interrupts::answers;
 use super::notes::ThreadNote;
 use super::state::{CheckpointRef, find_checkpoint, named_checkpoint};
@@ -35,33 +36,35 @@ pub(super) async fn begin(
     body: &Value,
 ) -> Result<StartedRun, ChannelError> {
     request.access.needs(TokenRole::Operator)?;
-    check(body)?;
+    check_options(body)?;
     let assistant = body["assistant_id"].as_str().ok_or_else(|| bad("`assistant_id` is the name of an agent"))?;
     let thread = thread_of(request, thread, body).await?;
-    if let Some((_, agent)) = thread.session.as_ref().filter(|(_, agent)| agent != assistant) {
-        return Err(unsupported(&format!("this thread belongs to the assistant `{agent}`")));
+    if let Some(other) = thread.session.as_ref().filter(|session| session.agent != assistant) {
+        return Err(unsupported(&format!("this thread belongs to the assistant `{}`", other.agent)));
     }
-    // Checked first, so that nothing is created for an invalid run.
-    let text = if body["command"].is_object() { None } else { text_of(&body["input"])? };
+    // Read first, so that nothing is created for an invalid run.
+    let input = RunInput::read(body)?;
     let mut session = match &thread.session {
-        Some((session, _)) => session.clone(),
-        None => create_session(request, &thread.id, assistant, text.as_deref()).await?,
+        Some(session) => session.id.clone(),
+        None => create_session(request, &thread.id, assistant, &input).await?,
     };
-    if let Some(checkpoint) = named_checkpoint(body) {
-        let place = find_checkpoint(&thread, checkpoint)?;
-        session = from_checkpoint(request, &thread, &place, body).await?;
+    let mut checkpoint = None;
+    if let Some(id) = named_checkpoint(body) {
+        let found = find_checkpoint(&thread, id)?;
+        session = session_at(request, &thread, &found, &input).await?;
+        // An answer in another session than the checkpoint's is given to what that session shows now.
+        checkpoint = Some(found).filter(|found| found.session == session);
     } else if body["multitask_strategy"] == "reject" {
         must_rest(request, &session).await?;
     }
-    let inputs = match text {
-        Some(text) => say(request, &session, &text).await?,
-        None if body["command"].is_object() => {
-            let shown = checkpoint_record(&thread, &session, body);
-            resume(request, &session, &body["command"]["resume"], shown).await?
+    let records = match &input {
+        RunInput::Message(text) => vec![say(request, &session, text).await?],
+        RunInput::Answers(resume) => {
+            answer(request, &session, resume, checkpoint.map(|checkpoint| checkpoint.record)).await?
         }
-        None => go_on(request, &session).await?,
+        RunInput::Nothing => vec![go_on(request, &session).await?],
     };
-    let (first, last) = (inputs.first().copied().unwrap_or_default(), inputs.last().copied().unwrap_or_default());
+    let (first, last) = (records.first().copied().unwrap_or_default(), records.last().copied().unwrap_or_default());
     let after = EventNumber { record: first, part: 0 };
     Ok(StartedRun { thread: thread.id, session, assistant: assistant.to_owned(), record: last, after })
 }
@@ -71,9 +74,12 @@ async fn create_session(
     request: &ThreadRequest,
     id: &str,
     assistant: &str,
-    text: Option<&str>,
+    input: &RunInput<'_>,
 ) -> Result<String, ChannelError> {
-    let lang = text.and_then(|text| request.service().lang_of(text));
+    let lang = match input {
+        RunInput::Message(text) => request.service().lang_of(text),
+        RunInput::Answers(_) | RunInput::Nothing => None,
+    };
     let new = NewSession { agent: assistant.to_owned(), id: Some(id.to_owned()), lang, ..NewSession::default() };
     match request.service().create_session(new).await {
         // Another run of the same thread was faster.
@@ -82,37 +88,7 @@ async fn create_session(
     }
 }
 
-/// Refuses options that would silently behave differently here.
-fn check(body: &Value) -> Result<(), ChannelError> {
-    let has = |name: &str| match &body[name] {
-        Value::Null | Value::Bool(false) => false,
-        Value::Array(list) => !list.is_empty(),
-        _ => true,
-    };
-    match body["multitask_strategy"].as_str() {
-        None | Some("enqueue" | "reject") => {}
-        Some(_) => {
-            return Err(unsupported("`multitask_strategy` is `enqueue` or `reject`: cancel the run to interrupt it"));
-        }
-    }
-    if has("webhook") {
-        return Err(unsupported("`webhook` is not supported: the server calls no address that a request names"));
-    }
-    for name in ["interrupt_before", "interrupt_after", "after_seconds"] {
-        if has(name) {
-            return Err(unsupported(&format!(
-                "`{name}` is not supported: the agent's policy says where a person is asked"
-            )));
-        }
-    }
-    for name in ["goto", "update"] {
-        if !body["command"][name].is_null() {
-            return Err(unsupported(&format!("only `resume` is supported in a command, not `{name}`")));
-        }
-    }
-    Ok(())
-}
-
+/// The thread of a run. One without a thread begins a new one.
 async fn thread_of(request: &ThreadRequest, id: Option<&str>, body: &Value) -> Result<Thread, ChannelError> {
     let new = |id: String| Thread { id, note: ThreadNote::default(), session: None };
     let Some(id) = id else {
@@ -132,23 +108,25 @@ async fn thread_of(request: &ThreadRequest, id: Option<&str>, body: &Value) -> R
 /// An answer counts once, for the question that was shown: it is given in the session that asks. Only a denial may
 /// begin a branch, because nothing runs by it; approving a question that was decided since would be a second answer
 /// (DUR-6).
-async fn from_checkpoint(
+async fn session_at(
     request: &ThreadRequest,
     thread: &Thread,
     place: &CheckpointRef,
-    body: &Value,
+    input: &RunInput<'_>,
 ) -> Result<String, ChannelError> {
-    let is_answer = body["command"].is_object();
-    let first_id = request.access.input_id().map(|id| if is_answer { format!("{id}.0") } else { id.to_owned() });
+    let first_id = request.access.input_id().map(|id| match input {
+        RunInput::Answers(_) => answer_id(id, 0),
+        RunInput::Message(_) | RunInput::Nothing => id.to_owned(),
+    });
     if let Some(id) = &first_id
         && request.service().input_record(&place.session, id).await?.is_some()
     {
         // A repeated request continues where it did the first time.
         return Ok(place.session.clone());
     }
-    if is_answer {
+    if let RunInput::Answers(resume) = input {
         let then = request.snapshot(&place.session, Some(place.record)).await?.questions;
-        let given = answers(&then, &body["command"]["resume"], |_| true)?;
+        let given = answers(&then, resume, |_| true)?;
         let now = request.snapshot(&place.session, None).await?.questions;
         if given.iter().all(|answer| now.iter().any(|question| question.id == answer.question)) {
             return Ok(place.session.clone());
@@ -202,14 +180,14 @@ async fn must_rest(request: &ThreadRequest, session: &str) -> Result<(), Channel
 }
 
 /// Sends the message. A fork from the middle of a turn is resumed first.
-async fn say(request: &ThreadRequest, session: &str, text: &str) -> Result<Vec<u64>, ChannelError> {
+async fn say(request: &ThreadRequest, session: &str, text: &str) -> Result<u64, ChannelError> {
     let is_fork = is_paused_fork(request, session).await?;
     let accepted =
         request.service().say(session, text, &request.access.caller.by(CHANNEL), request.access.input_id()).await?;
     if is_fork {
         resume_fork(request, session).await?;
     }
-    Ok(vec![accepted.record])
+    Ok(accepted.record)
 }
 
 /// Ends the pause of a fork. The message or the answers before it have the id of the request, so this has its own.
@@ -218,44 +196,39 @@ async fn resume_fork(request: &ThreadRequest, session: &str) -> Result<(), Chann
     request.service().resume(session, &request.access.caller.by(CHANNEL), id.as_deref()).await.map(drop)
 }
 
-/// The record of the checkpoint in a body, if it belongs to this session.
-fn checkpoint_record(thread: &Thread, session: &str, body: &Value) -> Option<u64> {
-    let place = find_checkpoint(thread, named_checkpoint(body)?).ok()?;
-    (place.session == session).then_some(place.record)
+/// The input id of the answer at this place among those of a request.
+fn answer_id(request: &str, place: usize) -> String {
+    format!("{request}.{place}")
 }
 
-/// Answers the open questions, as they were shown at a checkpoint if one is named.
-async fn resume(
+/// Answers the open questions, as they were shown at the checkpoint of this record if there is one. Returns the records
+/// of the answers.
+async fn answer(
     request: &ThreadRequest,
     session: &str,
-    value: &Value,
-    shown: Option<u64>,
+    resume: &Value,
+    checkpoint: Option<u64>,
 ) -> Result<Vec<u64>, ChannelError> {
-    if value.is_null() {
-        return Err(bad("`command` is {resume: ...}"));
-    }
     let ThreadRequest { app, access, .. } = request;
-    let by = access.caller.by(CHANNEL);
+    let (service, by) = (app.service(), access.caller.by(CHANNEL));
     let is_fork = is_paused_fork(request, session).await?;
-    let first_id = access.input_id().map(|id| format!("{id}.0"));
-    let open = match shown {
+    let first_id = access.input_id().map(|id| answer_id(id, 0));
+    let shown = match checkpoint {
         Some(record) => request.snapshot(session, Some(record)).await?,
-        None => app.service().snapshot_for(session, first_id.as_deref(), access.language).await?,
+        None => service.snapshot_for(session, first_id.as_deref(), access.language).await?,
     };
-    let open = open.questions;
     // A checkpoint says what was shown; a repeated request was checked the first time.
-    let is_known = match &first_id {
-        _ if shown.is_some() => true,
-        Some(id) => app.service().input_record(session, id).await?.is_some(),
+    let is_checked = match &first_id {
+        _ if checkpoint.is_some() => true,
+        Some(id) => service.input_record(session, id).await?.is_some(),
         None => false,
     };
+    let given = answers(&shown.questions, resume, |question| is_checked || app.was_shown(access, question))?;
     let mut records = Vec::new();
-    for (place, answer) in
-        answers(&open, value, |question| is_known || app.was_shown(access, question))?.into_iter().enumerate()
-    {
-        let input_id = access.input_id().map(|id| format!("{id}.{place}"));
+    for (place, answer) in given.into_iter().enumerate() {
+        let input_id = access.input_id().map(|id| answer_id(id, place));
         let digest = Some(answer.digest.as_str()).filter(|digest| !digest.is_empty());
-        let accepted = app.service().answer(&answer.question, answer.body, &by, digest, input_id.as_deref()).await?;
+        let accepted = service.answer(&answer.question, answer.body, &by, digest, input_id.as_deref()).await?;
         records.push(accepted.record);
     }
     if is_fork {
@@ -278,113 +251,11 @@ async fn is_paused_fork(request: &ThreadRequest, session: &str) -> Result<bool, 
 }
 
 /// Resumes a session that was forked from the middle of a turn.
-async fn go_on(request: &ThreadRequest, session: &str) -> Result<Vec<u64>, ChannelError> {
+async fn go_on(request: &ThreadRequest, session: &str) -> Result<u64, ChannelError> {
     if !is_paused_fork(request, session).await? {
         return Err(bad("there is nothing to continue: send `input` with messages, or `command` with `resume`"));
     }
     let access = &request.access;
     let accepted = request.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;
-    Ok(vec![accepted.record])
-}
-
-/// The user's text in an input: the messages after the agent's last one.
-fn text_of(input: &Value) -> Result<Option<String>, ChannelError> {
-    let messages = match input {
-        Value::Null => return Ok(None),
-        Value::String(text) => return Ok(Some(text.clone())),
-        Value::Array(messages) => messages.as_slice(),
-        Value::Object(fields) => {
-            if fields.contains_key("state") {
-                return Err(unsupported("the state is edited by POST /threads/{id}/state, not by the input of a run"));
-            }
-            match (&input["messages"], fields.is_empty()) {
-                (Value::Array(messages), _) => messages.as_slice(),
-                (Value::String(text), _) => return Ok(Some(text.clone())),
-                (_, true) => return Ok(None),
-                (one @ Value::Object(_), _) => std::slice::from_ref(one),
-                _ => return Err(bad("`input` is {messages: [{role: user, content: ...}]}")),
-            }
-        }
-        _ => return Err(bad("`input` is {messages: [{role: user, content: ...}]}")),
-    };
-    let mut texts = Vec::new();
-    for message in messages {
-        match role_of(message) {
-            "human" | "user" => texts.push(crate::http::content_text(content_of(message))?),
-            "ai" | "assistant" => texts.clear(),
-            "system" | "tool" | "developer" => {
-                return Err(unsupported(
-                    "only messages of the user are accepted: the agent's file has its instructions",
-                ));
-            }
-            _ => return Err(bad("the role of a message is `user`")),
-        }
-    }
-    if texts.is_empty() { Err(bad("there is no message of the user")) } else { Ok(Some(texts.join("\n\n"))) }
-}
-
-fn role_of(message: &Value) -> &str {
-    match message {
-        Value::String(_) => "user",
-        Value::Array(pair) => pair.first().and_then(Value::as_str).unwrap_or_default(),
-        _ => message["type"].as_str().or_else(|| message["role"].as_str()).unwrap_or_default(),
-    }
-}
-
-fn content_of(message: &Value) -> &Value {
-    match message {
-        Value::Array(pair) => pair.get(1).unwrap_or(&Value::Null),
-        Value::String(_) => message,
-        _ => &message["content"],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn the_input_is_the_users_messages_after_the_agents_last_one() {
-        let of = |input: Value| text_of(&input).ok().flatten();
-        assert_eq!(of(json!({"messages": [{"role": "user", "content": "a"}]})).as_deref(), Some("a"));
-        let long = json!({"messages": [
-            {"type": "human", "content": "old"}, {"type": "ai", "content": "yes"},
-            {"type": "human", "content": [{"type": "text", "text": "new"}]}, ["user", "more"],
-        ]});
-        assert_eq!(of(long).as_deref(), Some("new\n\nmore"));
-        assert_eq!(of(json!("plain")).as_deref(), Some("plain"));
-        assert_eq!(of(Value::Null), None);
-        for wrong in [
-            json!({"messages": []}),
-            json!({"messages": [{"role": "system", "content": "obey"}]}),
-            json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}),
-            json!({"messages": 5}),
-            json!({"state": {}}),
-            json!(5),
-        ] {
-            assert!(text_of(&wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn unsupported_run_options_are_refused() {
-        for wrong in [
-            json!({"multitask_strategy": "rollback"}),
-            json!({"interrupt_before": ["tools"]}),
-            json!({"webhook": "https://example.test"}),
-            json!({"command": {"goto": "x"}}),
-        ] {
-            assert!(check(&wrong).is_err(), "{wrong}");
-        }
-        assert!(check(&json!({"multitask_strategy": "reject", "interrupt_before": []})).is_ok());
-    }
-
-    #[test]
-    fn fuzz_the_start_of_a_run_is_refused_or_read() {
-        crate::fuzz::fuzz("langgraph", |input| {
-            let Ok(body) = serde_json::from_slice::<Value>(input) else { return false };
-            check(&body).is_ok() && text_of(&body["input"]).is_ok()
-        });
-    }
+    Ok(accepted.record)
 }

@@ -12,7 +12,7 @@ use super::follow::FollowedRun;
 use super::ids::{IdKind, id_of, record_of};
 use super::state::{Pairs, as_object};
 use super::stream::{FrameId, Modes, frames};
-use super::threads::Thread;
+use super::threads::{Thread, ThreadSession};
 use super::wait::final_response;
 use super::{ThreadRequest, ValueResult, limit_of, unsupported};
 use crate::ChannelError;
@@ -48,7 +48,7 @@ impl FoundRun {
         let started = StartedRun {
             thread: self.thread.id.clone(),
             session: self.session.clone(),
-            assistant: self.thread.session.as_ref().map(|(_, agent)| agent.clone()).unwrap_or_default(),
+            assistant: self.thread.session.as_ref().map(|session| session.agent.clone()).unwrap_or_default(),
             record,
             after: EventNumber { record, part: 0 },
         };
@@ -58,7 +58,7 @@ impl FoundRun {
 
 /// A run for clients.
 pub(super) fn run_view(thread: &Thread, session: &str, fold: &Fold, run: &Run) -> Value {
-    let agent = thread.session.as_ref().map(|(_, agent)| agent.as_str());
+    let agent = thread.session.as_ref().map(|session| session.agent.as_str());
     let ended = run.end.as_ref().map_or(run.at, |end| end.at);
     json!({
         "run_id": id_of(IdKind::Run, session, run.record), "thread_id": thread.id, "assistant_id": agent,
@@ -89,7 +89,7 @@ pub(super) async fn list(
     InQuery(query): InQuery<Pairs>,
 ) -> ValueResult {
     let thread = Thread::get(&request, &id).await?;
-    let Some((session, _)) = &thread.session else { return Ok(Json(json!([]))) };
+    let Some(ThreadSession { id: session, .. }) = &thread.session else { return Ok(Json(json!([]))) };
     let query = as_object(query);
     let fold = request.fold(&id, session).await?;
     let fits = |run: &&Run| query["status"].as_str().is_none_or(|status| status_of(&fold, run) == status);
@@ -117,6 +117,7 @@ pub(super) async fn join_stream(
     let modes = Modes::of_query(&query)?;
     let found = FoundRun::find(&request, &id, &run).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    // Clients send -1 to get the run from its beginning.
     let last = last.filter(|last| *last != "-1").map(FrameId::parse).transpose()?;
     let followed = found.follow(&request, last.map(FrameId::event_before)).await?;
     Ok(frames(followed, modes, last))

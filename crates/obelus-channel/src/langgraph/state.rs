@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fold::{Fold, MODEL, RecordPoint, TOOLS};
 use super::ids::{IdKind, id_of, record_of};
 use super::interrupts::interrupt;
-use super::threads::Thread;
+use super::threads::{Thread, ThreadSession};
 use super::{CHANNEL, ThreadRequest, ValueResult, bad, limit_of};
 use crate::ChannelError;
 use crate::http::{Failure, InPath, InQuery, Json, OptionalBody};
@@ -104,7 +104,7 @@ async fn stated(request: &ThreadRequest, thread: &Thread, place: Option<Checkpoi
     let session = match &place {
         Some(place) => place.session.clone(),
         None => match &thread.session {
-            Some((session, _)) => session.clone(),
+            Some(session) => session.id.clone(),
             None => return Ok(empty(&thread.id)),
         },
     };
@@ -204,7 +204,7 @@ pub(super) async fn history_by_query(
 /// The states of a thread, newest first.
 async fn past(request: &ThreadRequest, id: &str, body: &Value) -> ValueResult {
     let thread = Thread::get(request, id).await?;
-    let Some((session, _)) = &thread.session else { return Ok(Json(json!([]))) };
+    let Some(ThreadSession { id: session, .. }) = &thread.session else { return Ok(Json(json!([]))) };
     let before = body["before"].as_str().or_else(|| {
         let nested = body["before"]["configurable"]["checkpoint_id"].as_str();
         nested.or_else(|| body["before"]["checkpoint_id"].as_str())

@@ -21,8 +21,14 @@ use crate::types::NewSession;
 pub(super) struct Thread {
     pub(super) id: String,
     pub(super) note: ThreadNote,
-    /// Its current session, and that one's agent.
-    pub(super) session: Option<(String, String)>,
+    /// Its current session.
+    pub(super) session: Option<ThreadSession>,
+}
+
+/// The session of a thread.
+pub(super) struct ThreadSession {
+    pub(super) id: String,
+    pub(super) agent: String,
 }
 
 impl Thread {
@@ -35,7 +41,7 @@ impl Thread {
         if note.is_none() && agent.is_none() {
             return Ok(None);
         }
-        let session = agent.map(|agent| (name, agent));
+        let session = agent.map(|agent| ThreadSession { id: name, agent });
         Ok(Some(Self { id: id.to_owned(), note: note.unwrap_or_default(), session }))
     }
 
@@ -46,7 +52,7 @@ impl Thread {
 
     /// Its session; an error if it has none.
     pub(super) fn session(&self) -> Result<&str, ChannelError> {
-        let session = self.session.as_ref().map(|(session, _)| session.as_str());
+        let session = self.session.as_ref().map(|session| session.id.as_str());
         session.ok_or_else(|| StoreError::Unknown(self.id.clone()).into())
     }
 
@@ -57,7 +63,7 @@ impl Thread {
 
     fn metadata(&self) -> Map<String, Value> {
         let mut metadata = self.note.metadata.clone();
-        if let Some((_, agent)) = &self.session {
+        if let Some(ThreadSession { agent, .. }) = &self.session {
             metadata.insert("graph_id".to_owned(), agent.as_str().into());
             metadata.insert("assistant_id".to_owned(), agent.as_str().into());
         }
@@ -76,7 +82,7 @@ impl Thread {
     /// The view for clients.
     async fn view(&self, request: &ThreadRequest) -> Result<Value, ChannelError> {
         let mut view = self.bare("idle");
-        if let Some((session, _)) = &self.session {
+        if let Some(ThreadSession { id: session, .. }) = &self.session {
             let history = request.service().whole_history(session).await?;
             let now = request.snapshot(session, None).await?;
             view["status"] = status_name(now.status).into();
@@ -192,7 +198,7 @@ pub(super) async fn copy(request: ThreadRequest, InPath(id): InPath<String>) -> 
     request.access.needs(TokenRole::Operator)?;
     let thread = Thread::get(&request, &id).await?;
     let new = request.access.id_of_key("copy").unwrap_or_else(drawn_id);
-    if let Some((session, _)) = &thread.session {
+    if let Some(ThreadSession { id: session, .. }) = &thread.session {
         request.service().fork(session, Some(new.clone()), None).await?;
     }
     let metadata = thread.note.metadata.clone();
@@ -267,9 +273,7 @@ async fn fits(request: &ThreadRequest, thread: &Thread, query: &Value) -> bool {
     }
     let Some(wanted) = query["status"].as_str() else { return true };
     let status = match &thread.session {
-        Some((session, _)) => {
-            request.service().summary(session).await.map_or(SessionStatus::Unreadable, |it| it.status)
-        }
+        Some(session) => request.service().summary(&session.id).await.map_or(SessionStatus::Unreadable, |it| it.status),
         None => SessionStatus::New,
     };
     status_name(status) == wanted

@@ -2,13 +2,14 @@
 
 use obelus_kernel::session::{About, QuestionStatus};
 use obelus_runtime::Language;
+use obelus_runtime::people::AnswerKind;
 use serde_json::{Map, Value, json};
 
-use super::{CHANNEL, ClientCapabilities, INVALID_PARAMS, RpcError, ask, talk};
+use super::{CHANNEL, ClientCapabilities, INVALID_PARAMS, RpcError, ask};
 use crate::ChannelError;
-use crate::http::{Access, App};
+use crate::http::{Access, App, LONGEST_WAIT, USUAL_WAIT};
 use crate::tokens::TokenRole;
-use crate::types::{AnswerBody, InboxFilter, PreviewRequest, QuestionRow};
+use crate::types::{AgentRow, AnswerBody, InboxFilter, PreviewRequest, QuestionRow};
 
 /// The answer of a tool: a result, or a question to the client's user.
 pub(super) enum ToolAnswer {
@@ -33,7 +34,7 @@ pub(super) fn list() -> Vec<Value> {
         "agent": text("The agent, for a new session"),
         "message": text("The user's message"),
         "session": text("The session to continue; by default a new one"),
-        "wait_seconds": {"type": "integer", "minimum": 1, "maximum": talk::LONGEST, "description": "The most seconds to wait for the end of the turn; by default 60"},
+        "wait_seconds": {"type": "integer", "minimum": 1, "maximum": LONGEST_WAIT, "description": "The most seconds to wait for the end of the turn; by default 60"},
     });
     let decisions = ["approve", "deny", "edit", "value", "happened", "did_not"];
     let decides = json!({
@@ -69,6 +70,17 @@ pub(super) fn list() -> Vec<Value> {
     ]
 }
 
+/// A call of a tool by a client.
+pub(super) struct ToolCall<'a> {
+    pub(super) app: &'a App,
+    pub(super) access: &'a Access,
+    pub(super) client: &'a ClientCapabilities,
+    /// The parameters of the request, which may have the answer of the client's user.
+    pub(super) params: &'a Value,
+    /// The arguments of the tool.
+    pub(super) args: &'a Value,
+}
+
 /// Calls a tool. An error is a result, so that the client's model can read it.
 pub(super) async fn call(
     app: &App,
@@ -85,16 +97,17 @@ pub(super) async fn call(
     if let Some(wrong) = unknown_argument(name, args) {
         return Ok(failed(access, &wrong));
     }
+    let call = ToolCall { app, access, client, params, args };
     let done = match name {
-        "list_agents" => agents(app, access).await,
-        "talk" => talk::talk(app, access, args, params, client).await,
-        "read_session" => match text(args, "session") {
-            Ok(session) => talk::session(app, access, session).await.map(ToolAnswer::Result),
+        "list_agents" => call.agents().await,
+        "talk" => call.talk().await,
+        "read_session" => match call.text("session") {
+            Ok(session) => call.session(session).await.map(ToolAnswer::Result),
             Err(error) => Err(error),
         },
-        "read_state" => state(app, args).await,
-        "list_questions" => questions(app, access, args).await,
-        "decide" => decide(app, access, args, params, client).await,
+        "read_state" => call.state().await,
+        "list_questions" => call.questions().await,
+        "decide" => call.decide().await,
         _ => return Err(RpcError::new(INVALID_PARAMS, "there is no such tool")),
     };
     Ok(match done {
@@ -121,105 +134,99 @@ fn unknown_argument(name: &str, args: &Value) -> Option<ChannelError> {
     Some(ChannelError::BadRequest(format!("there is no argument `{wrong}`; there are: {}", names.join(", "))))
 }
 
-/// A required text.
-pub(super) fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ChannelError> {
-    args[name].as_str().ok_or_else(|| {
-        let what = if args[name].is_null() { "is missing" } else { "is a text" };
-        ChannelError::BadRequest(format!("`{name}` {what}"))
-    })
-}
-
-async fn agents(app: &App, access: &Access) -> Result<ToolAnswer, ChannelError> {
-    let agents = app.service().agents(access.language).await?;
-    let row = |agent: &crate::types::AgentRow| json!({"name": agent.name, "description": agent.description});
-    let rows: Vec<Value> = agents.iter().filter(|agent| agent.ok).map(row).collect();
-    Ok(ToolAnswer::Result(json!({"agents": rows})))
-}
-
-async fn state(app: &App, args: &Value) -> Result<ToolAnswer, ChannelError> {
-    Ok(ToolAnswer::Result(json!({"state": app.service().state(text(args, "session")?, None).await?})))
-}
-
 /// A question for clients.
 pub(super) fn row(question: &QuestionRow) -> Value {
     // A consent can only be given where its terms are shown.
-    let answers: Vec<&String> = question.answers.iter().filter(|answer| *answer != "consent").collect();
+    let answers: Vec<_> = question.answers.iter().filter(|answer| **answer != AnswerKind::Consent).collect();
     json!({
         "id": question.id, "session": question.session, "about": question.about, "text": question.text,
         "answers": answers, "digest": question.digest, "expires_at": question.expires_at,
     })
 }
 
-async fn questions(app: &App, access: &Access, args: &Value) -> Result<ToolAnswer, ChannelError> {
-    let of = |name: &str| args[name].as_str().map(str::to_owned);
-    let filter = InboxFilter { session: of("session"), agent: of("agent"), ..InboxFilter::default() };
-    let open = app.service().inbox(filter, access.language).await?;
-    Ok(ToolAnswer::Result(json!({"questions": open.iter().map(row).collect::<Vec<_>>()})))
-}
+impl ToolCall<'_> {
+    /// A required text.
+    pub(super) fn text(&self, name: &str) -> Result<&str, ChannelError> {
+        let value = &self.args[name];
+        value.as_str().ok_or_else(|| {
+            let what = if value.is_null() { "is missing" } else { "is a text" };
+            ChannelError::BadRequest(format!("`{name}` {what}"))
+        })
+    }
 
-/// Answers a question. If the client can ask its user, the user is asked again and decides.
-async fn decide(
-    app: &App,
-    access: &Access,
-    args: &Value,
-    params: &Value,
-    client: &ClientCapabilities,
-) -> Result<ToolAnswer, ChannelError> {
-    access.needs(TokenRole::Operator)?;
-    if let Some(given) = ask::given(params)? {
-        return talk::go_on(app, access, &given, client).await;
+    async fn agents(&self) -> Result<ToolAnswer, ChannelError> {
+        let agents = self.app.service().agents(self.access.language).await?;
+        let row = |agent: &AgentRow| json!({"name": agent.name, "description": agent.description});
+        let rows: Vec<Value> = agents.iter().filter(|agent| agent.ok).map(row).collect();
+        Ok(ToolAnswer::Result(json!({"agents": rows})))
     }
-    let (id, digest) = (text(args, "question")?, text(args, "digest")?);
-    let answer = answer_of(args)?;
-    let question = app.service().question(id, access.language).await?;
-    if client.can_elicit && question.status == QuestionStatus::Requested {
-        return confirm(app, access, &question, answer, digest).await.map(ToolAnswer::Asks);
-    }
-    app.service().answer(id, answer, &access.caller.by(CHANNEL), Some(digest), access.input_id()).await?;
-    talk::turn_result(app, access, &question.session, talk::USUAL, client).await
-}
 
-/// Asks the person to confirm a decision that the client's model proposes, whichever it is.
-async fn confirm(
-    app: &App,
-    access: &Access,
-    question: &QuestionRow,
-    answer: AnswerBody,
-    digest: &str,
-) -> Result<Value, ChannelError> {
-    if question.digest != digest {
-        return Err(ChannelError::Changed(question.id.clone()));
+    async fn state(&self) -> Result<ToolAnswer, ChannelError> {
+        let state = self.app.service().state(self.text("session")?, None).await?;
+        Ok(ToolAnswer::Result(json!({"state": state})))
     }
-    Ok(match answer {
-        AnswerBody::Edit { params } => {
-            let edit = PreviewRequest { params: Some(params), ..PreviewRequest::default() };
-            let edited = app.service().preview(&question.id, edit, access.language).await?;
-            if let Some(problem) = edited.problems.first() {
-                return Err(ChannelError::BadRequest(problem.message.clone()));
+
+    async fn questions(&self) -> Result<ToolAnswer, ChannelError> {
+        let of = |name: &str| self.args[name].as_str().map(str::to_owned);
+        let filter = InboxFilter { session: of("session"), agent: of("agent"), ..InboxFilter::default() };
+        let open = self.app.service().inbox(filter, self.access.language).await?;
+        Ok(ToolAnswer::Result(json!({"questions": open.iter().map(row).collect::<Vec<_>>()})))
+    }
+
+    /// Answers a question. If the client can ask its user, the user is asked again and decides.
+    async fn decide(&self) -> Result<ToolAnswer, ChannelError> {
+        self.access.needs(TokenRole::Operator)?;
+        if let Some(given) = ask::given(self.params)? {
+            return self.go_on(&given).await;
+        }
+        let (id, digest) = (self.text("question")?, self.text("digest")?);
+        let answer = self.answer()?;
+        let (service, access) = (self.app.service(), self.access);
+        let question = service.question(id, access.language).await?;
+        if self.client.can_elicit && question.status == QuestionStatus::Requested {
+            return self.confirm(&question, answer, digest).await.map(ToolAnswer::Asks);
+        }
+        service.answer(id, answer, &access.caller.by(CHANNEL), Some(digest), access.input_id()).await?;
+        self.turn_result(&question.session, USUAL_WAIT).await
+    }
+
+    /// Asks the person to confirm a decision that the client's model proposes, whichever it is.
+    async fn confirm(&self, question: &QuestionRow, answer: AnswerBody, digest: &str) -> Result<Value, ChannelError> {
+        if question.digest != digest {
+            return Err(ChannelError::Changed(question.id.clone()));
+        }
+        Ok(match answer {
+            AnswerBody::Edit { params } => {
+                let edit = PreviewRequest { params: Some(params), ..PreviewRequest::default() };
+                let edited = self.app.service().preview(&question.id, edit, self.access.language).await?;
+                if let Some(problem) = edited.problems.first() {
+                    return Err(ChannelError::BadRequest(problem.message.clone()));
+                }
+                ask::ask_about_edit(question, &edited)
             }
-            ask::ask_about_edit(question, &edited)
-        }
-        AnswerBody::Value { value } if question.about == About::Input => ask::ask_about_value(question, &value),
-        _ => ask::ask(question),
-    })
-}
+            AnswerBody::Value { value } if question.about == About::Input => ask::ask_about_value(question, &value),
+            _ => ask::ask(question),
+        })
+    }
 
-fn answer_of(args: &Value) -> Result<AnswerBody, ChannelError> {
-    let reason = || args["reason"].as_str().unwrap_or_default().to_owned();
-    Ok(match text(args, "decision")? {
-        "approve" => AnswerBody::Approve { only: None },
-        "deny" => AnswerBody::Deny { reason: reason(), only: None },
-        "edit" => match args["params"].as_object() {
-            Some(params) => AnswerBody::Edit { params: params.clone() },
-            None => return Err(ChannelError::BadRequest("`params` is an object".to_owned())),
-        },
-        "value" => AnswerBody::Value { value: args["value"].clone() },
-        "happened" => AnswerBody::Happened { result: Value::Null },
-        "did_not" => AnswerBody::DidNot,
-        _ => {
-            return Err(ChannelError::BadRequest(
-                "`decision` is approve, deny, edit, value, happened or did_not".to_owned(),
-            ));
-        }
-    })
+    /// The answer in the arguments.
+    fn answer(&self) -> Result<AnswerBody, ChannelError> {
+        let reason = || self.args["reason"].as_str().unwrap_or_default().to_owned();
+        Ok(match self.text("decision")? {
+            "approve" => AnswerBody::Approve { only: None },
+            "deny" => AnswerBody::Deny { reason: reason(), only: None },
+            "edit" => match self.args["params"].as_object() {
+                Some(params) => AnswerBody::Edit { params: params.clone() },
+                None => return Err(ChannelError::BadRequest("`params` is an object".to_owned())),
+            },
+            "value" => AnswerBody::Value { value: self.args["value"].clone() },
+            "happened" => AnswerBody::Happened { result: Value::Null },
+            "did_not" => AnswerBody::DidNot,
+            _ => {
+                return Err(ChannelError::BadRequest(
+                    "`decision` is approve, deny, edit, value, happened or did_not".to_owned(),
+                ));
+            }
+        })
+    }
 }

@@ -5,6 +5,7 @@
 
 use obelus_kernel::session::About;
 use obelus_runtime::Language;
+use obelus_runtime::people::AnswerKind;
 use obelus_words::fill;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -61,15 +62,15 @@ pub(super) fn answer_in(text: &str) -> Option<(String, AnswerBody)> {
 }
 
 /// The kind of answer that a message begins with, and the rest of the message.
-pub(super) fn verb_of(text: &str) -> Option<(&'static str, &str)> {
+pub(super) fn verb_of(text: &str) -> Option<(AnswerKind, &str)> {
     let text = text.trim().trim_matches('`');
     let (verb, rest) = text.split_once(char::is_whitespace)?;
     let known = [
-        ("approve", "approve"),
-        ("deny", "deny"),
-        ("answer", "value"),
-        ("happened", "happened"),
-        ("did_not", "did_not"),
+        ("approve", AnswerKind::Approve),
+        ("deny", AnswerKind::Deny),
+        ("answer", AnswerKind::Value),
+        ("happened", AnswerKind::Happened),
+        ("did_not", AnswerKind::DidNot),
     ];
     known.iter().find(|(known, _)| verb.eq_ignore_ascii_case(known)).map(|(_, answer)| (*answer, rest))
 }
@@ -81,7 +82,7 @@ pub(super) fn mistyped<'a>(text: &'a str, open: &[QuestionRow]) -> Option<&'a st
     let (code, more) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
     let looks_like_code = code.chars().any(|sign| sign.is_ascii_digit())
         || (code.len() > 3 && code.chars().all(|sign| sign.is_ascii_uppercase()));
-    let fits = open.iter().any(|question| question.answers.iter().any(|answer| answer == wanted));
+    let fits = open.iter().any(|question| question.answers.contains(&wanted));
     (fits && (more.is_empty() || looks_like_code)).then_some(code)
 }
 

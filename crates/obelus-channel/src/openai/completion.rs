@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use obelus_kernel::session::Used;
+use obelus_kernel::session::{TurnEnd, Used};
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent, system_clock};
 use obelus_words::fill;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub(super) async fn create(
     let session = chat.session.clone();
     let is_stream = request.stream;
     let source = begin(&app, &access, &request, &session).await?;
-    let saying = Saying {
+    let answer = OpenAiAnswer {
         id: format!("chatcmpl-{}", uuid::Uuid::now_v7().simple()),
         created: system_clock().0 / 1000,
         app,
@@ -56,7 +56,7 @@ pub(super) async fn create(
         used: Used::default(),
         is_over: false,
     };
-    let mut response = if is_stream { saying.stream() } else { Json(saying.whole().await?).into_response() };
+    let mut response = if is_stream { answer.stream() } else { Json(answer.whole().await?).into_response() };
     if let Ok(value) = HeaderValue::from_str(&session) {
         response.headers_mut().insert("x-session-id", value);
     }
@@ -126,8 +126,8 @@ fn with_questions(words: String, open: &[QuestionRow], language: Language) -> St
     open.iter().fold(words, |words, question| format!("{words}\n\n{}", shown(question, language)))
 }
 
-/// An answer on its way.
-struct Saying {
+/// The agent's answer to a request, while it arrives.
+struct OpenAiAnswer {
     app: App,
     access: Access,
     /// The conversations, if this one identifies its session.
@@ -154,7 +154,7 @@ enum AnswerItem {
     End,
 }
 
-impl Saying {
+impl OpenAiAnswer {
     async fn next(&mut self) -> Result<AnswerItem, ChannelError> {
         let followed = match &mut self.source {
             TextSource::Over => return Ok(AnswerItem::End),
@@ -215,7 +215,7 @@ impl Saying {
         let view = self.app.service().session(&self.session, self.access.language).await?;
         let language = Language::named(Some(&view.lang));
         let mut more = String::new();
-        let why = view.turn.as_ref().filter(|turn| turn.ends == "degraded" || turn.ends == "limit");
+        let why = view.turn.as_ref().filter(|turn| matches!(turn.ends, TurnEnd::Degraded | TurnEnd::Limit));
         if let Some(words) =
             why.and_then(|turn| turn.text.rsplit("\n\n").next()).filter(|words| !self.text.contains(words))
         {
@@ -286,15 +286,15 @@ impl Saying {
     /// The answer as a stream: the role first, then text, one finish reason, and the usage if requested.
     fn stream(self) -> Response {
         let first = self.delta(json!({"role": "assistant", "content": ""}), None);
-        let body = unfold((VecDeque::from([first]), self), |(mut ready, mut saying)| async move {
+        let body = unfold((VecDeque::from([first]), self), |(mut ready, mut answer)| async move {
             if ready.is_empty() {
-                if saying.is_over {
+                if answer.is_over {
                     return None;
                 }
-                ready = saying.frames().await;
+                ready = answer.frames().await;
             }
             let bytes = ready.pop_front()?;
-            Some((Ok::<_, Infallible>(bytes), (ready, saying)))
+            Some((Ok::<_, Infallible>(bytes), (ready, answer)))
         });
         ([("content-type", "text/event-stream; charset=utf-8")], Body::from_stream(body)).into_response()
     }

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::question::AboutName;
-use crate::types::ModeName;
 
 /// Something that happened in a session
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -262,6 +261,18 @@ pub(crate) struct EventQuestion {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decided_at: Option<String>,
+}
+
+/// The mode of a session.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ModeName {
+    /// Nothing is executed.
+    Shadow,
+    /// Only reads and creations.
+    Canary,
+    /// Everything that is allowed.
+    Full,
 }
 
 /// The status of a call

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{ContextMessage, QuestionShape, SessionEventShape, ValueStory};
+use super::{CallStatusName, ContextMessage, ModeName, QuestionShape, SessionEventShape, ValueStory};
 
 #[path = "../../../obelus-runtime/src/view/sample.rs"]
 mod sample;
@@ -32,7 +32,9 @@ fn questions_match_their_schema() {
     for (session, question) in [sample::about_one(), sample::about_three()] {
         for language in [Language::English, Language::Russian] {
             let view = QuestionView::of(&session, &question, language);
-            fits::<QuestionShape>(&serde_json::to_value(view).unwrap());
+            let written = serde_json::to_value(&view).unwrap();
+            fits::<QuestionShape>(&written);
+            assert_eq!(serde_json::from_value::<QuestionView>(written).unwrap(), view, "clients read the same");
         }
     }
 }
@@ -96,6 +98,24 @@ fn events_match_their_schema() {
     let told =
         json!({"number": "1-1", "at": 0, "event": "call_began", "id": "0.0", "call": {}, "attempt": 1, "line": line});
     fits::<SessionEventShape>(&told);
+}
+
+#[test]
+fn statuses_and_modes_match_their_schemas() {
+    let statuses = [
+        CallStatus::Planned,
+        CallStatus::Blocked,
+        CallStatus::Ready,
+        CallStatus::Waiting,
+        CallStatus::Running,
+        CallStatus::Done,
+        CallStatus::Failed,
+        CallStatus::Skipped,
+        CallStatus::Denied,
+        CallStatus::Refused,
+    ];
+    statuses.iter().for_each(|status| fits::<CallStatusName>(&json!(status)));
+    [Mode::Shadow, Mode::Canary, Mode::Full].iter().for_each(|mode| fits::<ModeName>(&json!(mode)));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use obelus_kernel::session::{Decision, QuestionId};
+use obelus_kernel::session::QuestionId;
+use obelus_runtime::people::AnswerKind;
 use obelus_runtime::sessions::InboxId;
 use obelus_runtime::sessions::{HostNews, NewsFeed, SessionStatus};
 use obelus_runtime::{EventBody, Language, SessionEvent};
@@ -73,7 +74,7 @@ impl Changes {
                 session: id,
                 agent: self.agent(session).await,
                 question: whole(question),
-                decision: decision_name(decision).to_owned(),
+                decision: AnswerKind::of(decision),
                 by: by.clone(),
                 by_words: who(by, self.language),
             }),
@@ -114,18 +115,5 @@ impl Changes {
         let agent = self.service.blocking(move |host| Ok(agent_in(host, &id))).await.unwrap_or_default();
         self.agents.insert(session.to_string(), agent.clone());
         agent
-    }
-}
-
-/// The name of a decision in an answer.
-pub(super) fn decision_name(decision: &Decision) -> &'static str {
-    match decision {
-        Decision::Approve { .. } => "approve",
-        Decision::Consent { .. } => "consent",
-        Decision::Deny { .. } | Decision::DenySome { .. } => "deny",
-        Decision::Edit { .. } => "edit",
-        Decision::Value { .. } => "value",
-        Decision::Happened { .. } => "happened",
-        Decision::DidNot => "did_not",
     }
 }

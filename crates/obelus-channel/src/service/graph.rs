@@ -108,7 +108,7 @@ impl<'a> PlanViewBuilder<'a> {
             headline: self.session.call_headline_in(&report.call, Some(self.language.code())),
             title: self.titles.tool(tool),
             tool: tool.to_owned(),
-            status: report.status.name().to_owned(),
+            status: report.status,
             effect: self.session.context().tool(tool).map(|tool| tool.effect.name().to_owned()),
             params: params_of(&report.call),
             proposed: params_of(proposed),

@@ -127,7 +127,7 @@ fn row(session: &Session, name: &str, calls: &[&CallReport], language: Language)
     let call = |report: &&CallReport| InstanceCall {
         id: CallId::at(report.place).to_string(),
         headline: session.call_headline_in(&report.call, Some(language.code())),
-        status: report.status.name().to_owned(),
+        status: report.status,
     };
     InstanceRow {
         instance: name.to_owned(),

@@ -4,7 +4,7 @@ use obelus_kernel::Time;
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, Session};
-use obelus_runtime::people::{QuestionView, ViewLine, terms_in_words};
+use obelus_runtime::people::{AnswerKind, QuestionView, ViewLine, terms_in_words};
 use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{Language, system_clock};
 
@@ -188,7 +188,7 @@ pub(super) fn text_of(view: &QuestionView) -> String {
 }
 
 /// The possible answers; none for a decided question.
-fn answers_of(question: &Question, view: &QuestionView, offers: &[ConsentTerms]) -> Vec<String> {
+fn answers_of(question: &Question, view: &QuestionView, offers: &[ConsentTerms]) -> Vec<AnswerKind> {
     let own = view.answers.iter().copied().filter(|_| question.is_open());
-    own.chain((!offers.is_empty()).then_some("consent")).map(str::to_owned).collect()
+    own.chain((!offers.is_empty()).then_some(AnswerKind::Consent)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use obelus_kernel::session::{About, AskedCall, CallStatus, Mode, Question, Session};
+use obelus_kernel::session::{About, AskedCall, CallStatus, Question, Session};
 use obelus_runtime::sessions::{SessionStatus, SessionSummary};
 use obelus_runtime::{Host, HostError, Language, SessionSpec, StoreError};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::agents::schema_of;
 use super::talk::turn_view;
 use super::{Service, check_id, drawn_id, id_of_key};
-use crate::types::{CallRow, ModeName, NewSession, Page, PlanView, SessionList, SessionListRow, SessionView};
+use crate::types::{CallRow, NewSession, Page, PlanView, SessionList, SessionListRow, SessionView};
 use crate::{ChannelError, types::ConsentRow};
 
 /// The limit of sessions on a page.
@@ -32,9 +32,8 @@ impl Service {
         }
         let wanted = new.lang.as_deref().map(|name| Language::named(Some(name)));
         let agent = self.load_agent(&new.agent, wanted).await?;
-        let mode = new.mode.map(Mode::from);
         // The agent's author sets the mode; only the server's operator may extend it (POL-1).
-        if new.is_bound && mode.is_some_and(|mode| rank(mode) > rank(agent.settings.mode)) {
+        if new.is_bound && new.mode.is_some_and(|mode| mode > agent.settings.mode) {
             return Err(ChannelError::Forbidden(crate::tokens::TokenRole::Admin.name()));
         }
         let has_input = schema_of(&agent, "input").is_some();
@@ -48,7 +47,7 @@ impl Service {
         if let Some(prepare) = &self.prepare {
             spec = prepare(spec);
         }
-        self.host.create_in(&id, spec, mode).await?;
+        self.host.create_in(&id, spec, new.mode).await?;
         self.session(&id, None).await
     }
 
@@ -95,7 +94,7 @@ impl Service {
         SessionView {
             id: id.to_owned(),
             lang: language.code().to_owned(),
-            status: SessionStatus::of(session),
+            status: SessionStatus::of(session).into(),
             mode: session.settings().mode.name().to_owned(),
             paused_by: session.paused().map(str::to_owned),
             node: session.node().map(str::to_owned),
@@ -119,7 +118,7 @@ impl Service {
             sessions.push(SessionListRow {
                 id: row.id,
                 agent,
-                status,
+                status: status.into(),
                 created: row.created.to_string(),
                 last: row.last_at.map(|at| at.to_string()),
                 records: row.records,
@@ -219,25 +218,6 @@ impl Service {
     }
 }
 
-impl From<ModeName> for Mode {
-    fn from(mode: ModeName) -> Self {
-        match mode {
-            ModeName::Shadow => Self::Shadow,
-            ModeName::Canary => Self::Canary,
-            ModeName::Full => Self::Full,
-        }
-    }
-}
-
-/// The order of modes.
-fn rank(mode: Mode) -> u8 {
-    match mode {
-        Mode::Shadow => 0,
-        Mode::Canary => 1,
-        Mode::Full => 2,
-    }
-}
-
 pub(super) fn call_rows(
     session: &Session,
     calls: &[obelus_kernel::session::CallReport],
@@ -261,8 +241,8 @@ pub(super) fn call_rows(
     let row = |report: &obelus_kernel::session::CallReport| CallRow {
         headline: session.call_headline_in(&report.call, Some(language.code())),
         call: (*report.call).clone(),
-        status: status(report).name().to_owned(),
-        error: report.error.as_ref().map(|error| json!(error)),
+        status: status(report),
+        error: report.error.clone(),
     };
     calls.iter().map(row).collect()
 }

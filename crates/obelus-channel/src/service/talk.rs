@@ -2,15 +2,15 @@
 
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::refusals::RefusalCode;
-use obelus_kernel::session::{Input, Refused, Reply, Session};
+use obelus_kernel::session::{Input, Question, Refused, Reply, Session};
 use obelus_kernel::visible;
-use obelus_runtime::people::{Titles, why_it_ended};
+use obelus_runtime::people::{QuestionView, Titles, why_it_ended};
 use obelus_runtime::sessions::InboxId;
 use obelus_runtime::{EventBody, EventNumber, Language};
 use serde_json::Value;
 
 use super::sessions::call_rows;
-use super::{Service, once};
+use super::{Service, check_id, once};
 use crate::ChannelError;
 use crate::types::{Taken, TurnView};
 
@@ -93,6 +93,31 @@ impl Service {
         Ok(handle.read_at_rest(view).await?)
     }
 
+    /// Why the message of this record, which may be meant as an answer, has left questions open that were open before
+    /// it (ASK-6); none for other messages, and if no question is left open.
+    pub async fn left_open(
+        &self,
+        id: &str,
+        record: u64,
+        wanted: Option<Language>,
+    ) -> Result<Option<String>, ChannelError> {
+        check_id(id)?;
+        let name = id.to_owned();
+        let sent = self.blocking(move |host| {
+            let before = record.saturating_sub(1);
+            let records = host.records(&name, before, record)?;
+            let Some(Input::User { text, .. }) = records.first().map(|record| &*record.input) else { return Ok(None) };
+            let open = host.view(&name, Some(before))?.questions().into_iter().filter(Question::is_open);
+            Ok(Some((text.clone(), open.map(|question| question.id).collect::<Vec<_>>())))
+        });
+        let Some((text, open)) = sent.await? else { return Ok(None) };
+        let service = self.clone();
+        self.read(id, move |session| {
+            QuestionView::left_open(session, &text, &open, service.language_of(session, wanted))
+        })
+        .await
+    }
+
     /// The result of the turn that a record began or continued, as it was when that turn first came to rest; none while
     /// it runs. A repeated request gets it instead of the result of a later turn.
     pub async fn turn_after(
@@ -120,10 +145,7 @@ impl Service {
 /// The result of a turn.
 pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: Language) -> TurnView {
     TurnView {
-        ends: serde_json::to_value(reply.ends)
-            .ok()
-            .and_then(|ends| ends.as_str().map(str::to_owned))
-            .unwrap_or_default(),
+        ends: reply.ends,
         text: text_of(session, reply, language),
         output: reply.output.clone(),
         said: reply.said.clone(),
@@ -131,6 +153,7 @@ pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: La
         waiting: reply.waiting.iter().map(|question| InboxId::new(id, question).to_string()).collect(),
         reason: reply.reason.as_ref().and_then(|reason| serde_json::to_value(reason).ok()),
         end: reply.end.clone(),
+        left_open: None,
         at: reply.at.to_string(),
     }
 }

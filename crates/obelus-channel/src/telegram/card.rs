@@ -4,6 +4,7 @@ use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
 use obelus_runtime::Language;
+use obelus_runtime::people::AnswerKind;
 use obelus_runtime::text::plain_text;
 use obelus_words::fill;
 use serde_json::{Value, json};
@@ -102,7 +103,7 @@ pub(super) fn open_card(
             (words.edited.to_owned(), keys)
         }
         CardFace::Cut => {
-            let can_deny = row.answers.iter().any(|answer| answer == "deny");
+            let can_deny = row.answers.contains(&AnswerKind::Deny);
             let keys = can_deny.then(|| vec![key(words.deny, ButtonAction::DenyNow)]).into_iter().collect();
             (words.file_failed.to_owned(), keys)
         }
@@ -135,8 +136,8 @@ fn answers(
     key: impl Fn(&str, ButtonAction) -> Value,
 ) -> (String, Vec<Vec<Value>>) {
     let words = &language.words().bot;
-    let has = |answer: &str| row.answers.iter().any(|known| known == answer);
-    if has("value") {
+    let has = |answer: AnswerKind| row.answers.contains(&answer);
+    if has(AnswerKind::Value) {
         let label = |value: &Value| value.as_str().map_or_else(|| value.to_string(), visible);
         let values = offered(row).into_iter().enumerate();
         let mut keys: Vec<Vec<Value>> =
@@ -144,13 +145,13 @@ fn answers(
         keys.push(vec![key(words.decline, ButtonAction::DenyNow)]);
         return (words.give_value.to_owned(), keys);
     }
-    if has("happened") {
+    if has(AnswerKind::Happened) {
         let keys =
             vec![vec![key(words.happened, ButtonAction::Happened)], vec![key(words.did_not, ButtonAction::DidNot)]];
         return (String::new(), keys);
     }
     let mut keys = vec![vec![key(words.approve, ButtonAction::Approve), key(words.deny, ButtonAction::Deny)]];
-    if has("edit") {
+    if has(AnswerKind::Edit) {
         keys.push(vec![key(words.edit, ButtonAction::Edit)]);
     }
     if !row.consents.is_empty() {
@@ -190,9 +191,10 @@ pub(super) fn closed_card(
     let words = &language.words().bot;
     let by = row.by.as_deref().unwrap_or_default();
     let is_here = matches!(SentBy::of(by), SentBy::InChannel { channel: CHANNEL, .. });
+    let is_edited = row.decision == Some(AnswerKind::Edit);
     let outcome = match (row.status, is_here) {
-        (QuestionStatus::Approved, true) if row.decision.as_deref() == Some("edit") => words.approved_edited,
-        (QuestionStatus::Approved, false) if row.decision.as_deref() == Some("edit") => words.approved_edited_elsewhere,
+        (QuestionStatus::Approved, true) if is_edited => words.approved_edited,
+        (QuestionStatus::Approved, false) if is_edited => words.approved_edited_elsewhere,
         (QuestionStatus::Approved, true) => words.approved,
         (QuestionStatus::Approved, false) => words.approved_elsewhere,
         (QuestionStatus::Denied, true) => words.denied,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
+use obelus_runtime::people::AnswerKind;
 use obelus_runtime::{EventNumber, HostError, Language, StoreError, system_clock};
 use obelus_words::fill;
 use serde_json::{Value, json};
@@ -283,9 +284,7 @@ impl Bot {
                 return true;
             }
             () if card.is_denying => AnswerBody::Deny { reason: text.to_owned(), only: None },
-            () if row.answers.iter().any(|known| known == "value") => {
-                AnswerBody::Value { value: card::typed(text, &row) }
-            }
+            () if row.answers.contains(&AnswerKind::Value) => AnswerBody::Value { value: card::typed(text, &row) },
             () => return false,
         };
         self.answer(from, token, &card.question, answer, &card.digest).await;

@@ -51,7 +51,7 @@ impl Bot {
     /// Starts showing a session, unless it is already shown.
     pub(super) fn show(self: &Arc<Self>, session: &str) {
         if self.memory().shown.insert(session.to_owned()) {
-            let speaker = SessionPresenter {
+            let presenter = SessionPresenter {
                 bot: Arc::clone(self),
                 session: session.to_owned(),
                 language: self.language_of(session),
@@ -62,7 +62,7 @@ impl Bot {
                 draft_since: None,
                 is_at_work: false,
             };
-            self.spawn(speaker.run());
+            self.spawn(presenter.run());
         }
     }
 }
@@ -328,7 +328,7 @@ impl SessionPresenter {
         self.bot.spawn(async move { drop(bot.api.call("sendChatAction", &action).await) });
     }
 
-    /// Errors of a chat, such as a blocked bot, do not end the speaker.
+    /// Errors of a chat, such as a blocked bot, do not end the presenter.
     fn report(&self, sent: Result<(), ApiError>) {
         if let Err(error) = sent {
             (self.bot.warn)(&format!("Telegram: {}: {error}", self.session));

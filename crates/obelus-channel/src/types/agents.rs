@@ -1,9 +1,76 @@
-//! The parts of an agent.
+//! Agents and their parts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 #[cfg(feature = "http")]
 use utoipa::ToSchema;
+
+/// An agent in a list.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct AgentRow {
+    /// The name by which a session is made.
+    pub name: String,
+    /// The name in its file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The language it speaks first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// Whether its file is valid.
+    pub ok: bool,
+    /// The errors of its file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// An agent and its tools.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct AgentView {
+    /// The agent.
+    #[serde(flatten)]
+    pub agent: AgentRow,
+    /// Its mode: `shadow`, `canary` or `full`.
+    pub mode: String,
+    /// Its tools.
+    pub tools: Vec<ToolRow>,
+    /// Sentences that show what it can be asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
+    /// The nodes of its graph of steps, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Vec<String>>,
+    /// The model that it asks, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The JSON Schema of its state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+    /// The JSON Schema of its input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// The JSON Schema of a turn's result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+}
+
+/// A tool of an agent.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct ToolRow {
+    /// Its name.
+    pub name: String,
+    /// Its effect: `read`, `create`, `update`, `delete`, …
+    pub effect: String,
+    /// Whether its results are trusted.
+    pub trusted: bool,
+    /// The schema of its parameters.
+    pub schema: Value,
+}
 
 /// A file of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -4,6 +4,7 @@ use serde::Serialize;
 #[cfg(feature = "http")]
 use utoipa::ToSchema;
 
+use obelus_runtime::people::AnswerKind;
 use obelus_runtime::sessions::SessionStatus;
 
 /// A change in the list of sessions or in the inbox.
@@ -29,7 +30,8 @@ pub enum ListChange {
         /// The question's id, `SESSION:QUESTION`.
         question: String,
         /// The kind of decision: `approve`, `deny`, `edit`, …
-        decision: String,
+        #[cfg_attr(feature = "http", schema(value_type = String))]
+        decision: AnswerKind,
         /// Who, and from where.
         by: String,
         /// The same in words.

@@ -71,7 +71,7 @@ pub struct PreviewRequest {
 }
 
 /// An edit as it will run. Nothing is decided.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PreviewView {
     /// The parameters for the answer `edit`.
@@ -88,7 +88,7 @@ pub struct PreviewView {
 }
 
 /// An error in an edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct EditProblem {
     /// The field; null for the whole call.

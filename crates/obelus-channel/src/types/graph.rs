@@ -1,5 +1,6 @@
 //! The plan as a graph, and the agent's graph of steps.
 
+use obelus_kernel::session::CallStatus;
 use serde::Serialize;
 use serde_json::{Map, Value};
 #[cfg(feature = "http")]
@@ -37,7 +38,7 @@ pub struct PlanNodeView {
     pub tool: String,
     /// Its status.
     #[cfg_attr(feature = "http", schema(value_type = crate::schemas::CallStatusName))]
-    pub status: String,
+    pub status: CallStatus,
     /// The effect of the tool: `read`, `create`, `update`, `delete`, `configure`.
     pub effect: Option<String>,
     /// Its parameters: as it ran, else as it was proposed.

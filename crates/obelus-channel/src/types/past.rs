@@ -1,15 +1,66 @@
-//! What a fork would do, instances, and usage.
+//! The log, the timeline, forks, instances, and usage.
 
 use std::collections::BTreeMap;
 
-use obelus_kernel::session::Used;
-use serde::Serialize;
+use obelus_kernel::session::{CallStatus, Used};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 #[cfg(feature = "http")]
 use utoipa::ToSchema;
 
-/// What a fork at a record would repeat, and what not.
+/// One record of a journal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct LogRow {
+    /// Its number.
+    pub record: u64,
+    /// When.
+    pub at: String,
+    /// The kind of input: `user`, `answer`, `ended`, `decide`, …
+    pub kind: String,
+    /// The input.
+    pub input: Value,
+}
+
+/// Records of a journal, oldest first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct Log {
+    /// The records of this page.
+    pub records: Vec<LogRow>,
+    /// The `after` of the next page; null at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// The events of a session, oldest first.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct Timeline {
+    /// The events: `{number, at, event, …}`.
+    #[cfg_attr(feature = "http", schema(value_type = Vec<crate::schemas::SessionEventShape>))]
+    pub events: Vec<Value>,
+    /// The `after` of the next page; null at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A fork of a session.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct ForkView {
+    /// The new session.
+    pub id: String,
+    /// The original session.
+    pub of: String,
+    /// The record after which it begins.
+    pub at: u64,
+    /// Whether the original was within a turn there: then the fork is paused until a person resumes it.
+    pub paused: bool,
+}
+
+/// What a fork at a record would repeat, and what not.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct ForkForecastView {
     /// The record after which it would begin.
@@ -32,7 +83,7 @@ pub struct ForkForecastView {
 }
 
 /// A call in the forecast of a fork. Reads that have ended are left out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct ForkedCallView {
     /// Its id.
@@ -109,7 +160,7 @@ pub struct InstanceCall {
     pub headline: String,
     /// Its status.
     #[cfg_attr(feature = "http", schema(value_type = crate::schemas::CallStatusName))]
-    pub status: String,
+    pub status: CallStatus,
 }
 
 /// Which instances are wanted.

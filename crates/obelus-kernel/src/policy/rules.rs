@@ -39,7 +39,7 @@ pub struct Policy {
 
 /// One rule: matching calls get the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "struct Rule")]
+#[serde(deny_unknown_fields, expecting = "a rule such as {match: {tool: NAME}, verdict: confirm}")]
 pub struct PolicyRule {
     /// Its condition.
     #[serde(rename = "match", default)]

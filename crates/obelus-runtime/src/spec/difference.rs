@@ -88,7 +88,7 @@ fn context_difference(stored: &Context, given: &Context) -> Option<SpecDifferenc
 }
 
 fn is_input(message: &Message) -> bool {
-    matches!(message, Message::Data(data) if data.kind == "input")
+    matches!(message, Message::Data(data) if data.is_input())
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

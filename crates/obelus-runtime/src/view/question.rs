@@ -10,10 +10,12 @@ use obelus_kernel::session::plan_graph::PlannedCall;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionId, QuestionStatus, Refused, Session, quoted_value};
 use obelus_kernel::visible;
 use obelus_notebook::wording::plain_text;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::answer_kind::AnswerKind;
 use super::elicitation::elicitation_in_words;
+use super::language_code;
 use super::local_time::local_time;
 use super::pages::PageNotes;
 use super::readers::{readers_of_result, step_of_delegate};
@@ -22,7 +24,7 @@ use super::values::{is_alike, is_number, short};
 use crate::words::{Language, fill, listed_titles, reasons_in_words, record_name};
 
 /// A question for people.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuestionView {
     /// The id by which it is answered.
     pub id: String,
@@ -36,7 +38,7 @@ pub struct QuestionView {
     /// The calls.
     pub calls: Vec<CallView>,
     /// Rows common to all calls.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub common: Vec<RowView>,
     /// The latest picture of the page concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,13 +52,14 @@ pub struct QuestionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_step: Option<String>,
     /// The waiting steps that read the result of an effect in doubt: without it they do not run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub result_read_by: Vec<String>,
     /// Details common to all calls. Channels show details on request.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub common_details: Vec<RowView>,
-    /// The names of the possible decisions.
-    pub answers: Vec<&'static str>,
+    /// The possible answers.
+    #[serde(deserialize_with = "AnswerKind::known")]
+    pub answers: Vec<AnswerKind>,
     /// The schema of the answer, if that is a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -65,17 +68,12 @@ pub struct QuestionView {
     /// The digest of what is shown; the answer must have it (ASK-1).
     pub digest: String,
     /// The language of the texts.
-    #[serde(serialize_with = "by_code")]
+    #[serde(with = "language_code")]
     pub language: Language,
 }
 
-/// Serialises a language as its code.
-fn by_code<S: serde::Serializer>(language: &Language, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(language.code())
-}
-
 /// The text of a question for a value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskedWords {
     /// The running step that asks; none for the agent itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +86,7 @@ pub struct AskedWords {
 }
 
 /// A call of a question.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallView {
     /// Its index in the question.
     pub index: usize,
@@ -98,7 +96,7 @@ pub struct CallView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_approved: Option<bool>,
     /// Of a plan: the indexes of the calls whose results it reads. Without them it is skipped (PLAN-4).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<usize>,
     /// What it does.
     pub title: String,
@@ -118,12 +116,12 @@ pub struct CallView {
     pub rows: Vec<RowView>,
     /// For engineers: technical parameters, the path of the result, the agent's comment, what was found in the user's
     /// messages.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<RowView>,
 }
 
 /// A field of a call.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowView {
     /// The parameter, as a dotted path; empty if it is not a parameter.
     pub place: String,
@@ -143,7 +141,7 @@ pub struct RowView {
 }
 
 /// The current value of a field.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BeforeView {
     /// The value; none if unknown.
     pub value: Option<String>,
@@ -301,12 +299,12 @@ fn add_needs(calls: &mut [CallView], session: &Session, question: &Question) {
 }
 
 /// The decisions that fit a question with this many open calls.
-fn answers(about: About, open: usize) -> Vec<&'static str> {
+fn answers(about: About, open: usize) -> Vec<AnswerKind> {
     match about {
-        About::Call if open > 1 => vec!["approve", "deny"],
-        About::Call | About::Plan => vec!["approve", "deny", "edit"],
-        About::Input => vec!["value", "deny"],
-        About::InDoubt => vec!["happened", "did_not"],
+        About::Call if open > 1 => vec![AnswerKind::Approve, AnswerKind::Deny],
+        About::Call | About::Plan => vec![AnswerKind::Approve, AnswerKind::Deny, AnswerKind::Edit],
+        About::Input => vec![AnswerKind::Value, AnswerKind::Deny],
+        About::InDoubt => vec![AnswerKind::Happened, AnswerKind::DidNot],
     }
 }
 

@@ -68,9 +68,8 @@ impl StepLine {
 
     /// Whether a call was left undone, and the agent need not have said so (LOOP-7): the policy refused it, or nobody
     /// gave the result that it needs. A call outside the mode stays planned.
-    pub fn is_left_undone(report: &CallReport) -> bool {
-        let error = report.error.as_deref();
-        match report.status {
+    pub fn is_left_undone(status: CallStatus, error: Option<&ReportError>) -> bool {
+        match status {
             CallStatus::Refused => error.is_none_or(|error| error.rule != Some(Rule::Pol1)),
             CallStatus::Skipped => error.is_some_and(|error| error.code == Some(FailureCode::NoResult)),
             _ => false,

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use obelus_connect::activity::bind_with;
 use obelus_connect::browser::Browser;
 use obelus_connect::model::{ModelSpec, open};
-use obelus_kernel::{Message, closest};
+use obelus_kernel::{Message, Rule, closest};
 use obelus_runtime::files::Places;
 use obelus_runtime::{Activities, SessionSpec};
 use serde_json::Map;
@@ -19,7 +19,7 @@ use crate::cli::RunOptions;
 /// An error in a file.
 pub(crate) struct SpecProblem {
     /// The violated rule, if any.
-    pub(crate) rule: Option<&'static str>,
+    pub(crate) rule: Option<Rule>,
     /// Its place in the file, as a dotted path.
     pub(crate) field: String,
     /// What is wrong.
@@ -30,8 +30,8 @@ impl SpecProblem {
     /// Whether other arguments of the command replace what is wrong or add what is missing.
     pub(crate) fn is_mended_by(&self, how: &RunOptions) -> bool {
         match self.rule {
-            Some("TOOL-3" | "TOOL-7") => how.activities.is_some(),
-            Some("POL-3") => how.mcp.is_some(),
+            Some(Rule::Tool3 | Rule::Tool7) => how.activities.is_some(),
+            Some(Rule::Pol3) => how.mcp.is_some(),
             None => self.field == "model" && how.model.is_some(),
             Some(_) => false,
         }
@@ -42,7 +42,7 @@ impl SpecProblem {
 /// are left to `plan check`.
 pub(crate) fn must_be_sound(spec: &SessionSpec, text: &str, how: &RunOptions) -> Result<()> {
     let stops =
-        |problem: &SpecProblem| !matches!(problem.rule, Some("TOOL-1" | "TOOL-4")) && !problem.is_mended_by(how);
+        |problem: &SpecProblem| !matches!(problem.rule, Some(Rule::Tool1 | Rule::Tool4)) && !problem.is_mended_by(how);
     match problems_of(spec, None).into_iter().find(stops) {
         None => Ok(()),
         Some(problem) => {
@@ -72,7 +72,7 @@ pub(crate) fn problems_of(spec: &SessionSpec, browser: Option<&Arc<Browser>>) ->
     problems.extend(annotations(spec));
     problems.extend(data(spec));
     problems.extend(spec.policy_faults().into_iter().map(|fault| SpecProblem {
-        rule: Some("POL-3"),
+        rule: Some(Rule::Pol3),
         field: format!("settings.policy.{}", fault.field),
         text: format!("policy: `{}`: {}", fault.field, fault.text),
     }));
@@ -88,18 +88,22 @@ pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browse
             let one = Map::from_iter([(name.clone(), binding.clone())]);
             if let Err(error) = bind_with(&mut Activities::new(), &one, &lot.folder, browser) {
                 let field = format!("activities.{}.{}", error.binding, error.field.trim_matches('`'));
-                problems.push(SpecProblem { rule: Some("TOOL-7"), field, text: error.to_string() });
+                problems.push(SpecProblem { rule: Some(Rule::Tool7), field, text: error.to_string() });
             }
         }
     }
     problems.extend(missing_activities(spec));
     problems.extend(spec.unused_bindings().into_iter().map(|fault| SpecProblem {
-        rule: Some("TOOL-7"),
+        rule: Some(Rule::Tool7),
         field: format!("activities.{}", fault.name),
         text: fault.text,
     }));
     let delegates = delegate_faults(spec).into_iter().filter(|fault| !fault.is_note);
-    problems.extend(delegates.map(|fault| SpecProblem { rule: Some("DEL-1"), field: fault.field, text: fault.text }));
+    problems.extend(delegates.map(|fault| SpecProblem {
+        rule: Some(Rule::Del1),
+        field: fault.field,
+        text: fault.text,
+    }));
     if let Some(chosen) = &spec.model {
         let opened = ModelSpec::from_value(&chosen.model).map_err(|error| error.to_string());
         let opened = opened.and_then(|model| open(&model, &chosen.folder).map(drop).map_err(|error| error.to_string()));
@@ -141,7 +145,7 @@ fn missing_activities(spec: &SessionSpec) -> Vec<SpecProblem> {
         let hint = closest(name, &bound).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let text = format!("the tool `{}` names the activity `{name}`, which is not bound{hint}", tool.name);
         let field = format!("{}._activity", place_of_tool(spec, &tool.name));
-        problems.push(SpecProblem { rule: Some("TOOL-3"), field, text });
+        problems.push(SpecProblem { rule: Some(Rule::Tool3), field, text });
     }
     problems
 }
@@ -165,9 +169,9 @@ fn annotations(spec: &SessionSpec) -> Vec<SpecProblem> {
             text: format!("`{}`: {words}", tool.name),
         };
         let odd = tool.stray_paths().into_iter().chain(tool.annotation_warnings());
-        problems.extend(odd.map(|(annotation, words)| problem("TOOL-1", annotation, words)));
+        problems.extend(odd.map(|(annotation, words)| problem(Rule::Tool1, annotation, words)));
         let unknown = tool.unknown_annotations().into_iter();
-        problems.extend(unknown.map(|(annotation, words)| problem("TOOL-4", &annotation, words)));
+        problems.extend(unknown.map(|(annotation, words)| problem(Rule::Tool4, &annotation, words)));
     }
     problems
 }
@@ -181,7 +185,7 @@ fn data(spec: &SessionSpec) -> Vec<SpecProblem> {
         for fault in spec.context.breaches(kind, false) {
             let field = format!("context[{index}].data.{}", fault.field);
             let text = format!("the kind `{kind}`: {}", fault.words());
-            problems.push(SpecProblem { rule: Some(fault.rule.name()), field, text });
+            problems.push(SpecProblem { rule: Some(fault.rule), field, text });
         }
     }
     problems

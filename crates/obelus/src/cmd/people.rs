@@ -12,7 +12,7 @@ use obelus_kernel::session::{About, CallId, CallReport, CallStatus, Decision, Ou
 use obelus_kernel::{Time, Tool};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::{QuestionView, StepLine, Titles, consent_in_words};
+use obelus_runtime::people::{AnswerKind, QuestionView, StepLine, Titles, consent_in_words};
 use serde_json::Value;
 
 use super::chat::{listed, numbers, question_lines, styled};
@@ -63,8 +63,9 @@ impl Narrator {
             About::InDoubt => answering.how_doubt,
             About::Call | About::Plan => answering.how_call,
         };
-        let or_edit = if view.answers.contains(&"edit") { answering.or_edit } else { "" };
-        let is_many = view.answers.contains(&"approve") && view.calls.iter().filter(|call| call.is_open).count() > 1;
+        let or_edit = if view.answers.contains(&AnswerKind::Edit) { answering.or_edit } else { "" };
+        let is_many =
+            view.answers.contains(&AnswerKind::Approve) && view.calls.iter().filter(|call| call.is_open).count() > 1;
         let or_only = if is_many { answering.or_only } else { "" };
         let id = with_store(id, store);
         format!("  {DIM}{}{DIM:#}", fill(&format!("{phrase}{or_only}{or_edit}"), &[&id, &id, &id, &id]))

@@ -20,12 +20,13 @@ mod talk;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
-use obelus_channel::client::{Client, ClientError};
-use obelus_kernel::session::{CallReport, CallStatus};
+use obelus_channel::client::{Client, ClientError, ServerEventBody, encoded};
+use obelus_channel::types::{QuestionRow, TurnView};
+use obelus_kernel::session::{CallStatus, TurnEnd};
 use obelus_runtime::files::read_text;
 use obelus_runtime::people::StepLine;
 use obelus_runtime::{Language, Secret};
-use serde_json::Value;
+use serde_json::json;
 
 use super::chat::styled;
 use super::host::{read_store, store_folder};
@@ -155,51 +156,45 @@ fn in_words(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// A text of an answer; empty if it is missing.
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
-    value[name].as_str().unwrap_or_default()
-}
-
 /// The steps that need the result of an effect in doubt, as text; none if no step does.
-fn steps_that_read_it(row: &Value) -> Option<String> {
-    let steps = row["view"]["result_read_by"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let steps: Vec<String> = steps.map(|title| format!("«{}»", visible(title))).collect();
+fn steps_that_read_it(row: &QuestionRow) -> Option<String> {
+    let steps: Vec<String> = row.view.result_read_by.iter().map(|title| format!("«{}»", visible(title))).collect();
     (!steps.is_empty()).then(|| steps.join(", "))
 }
 
 /// Prints the result of a turn; returns its exit code.
-async fn print_turn(client: &Client, turn: &Value, words: &str, as_json: bool) -> Result<Exit> {
-    let mut waiting = Vec::new();
-    for id in turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        waiting.push(client.get(&format!("/api/v1/questions/{}", obelus_channel::client::encoded(id))).await?);
+async fn print_turn(client: &Client, turn: &TurnView, as_json: bool) -> Result<Exit> {
+    let mut waiting: Vec<QuestionRow> = Vec::new();
+    for id in &turn.waiting {
+        waiting.push(client.get(&format!("/api/v1/questions/{}", encoded(id))).await?);
     }
     if as_json {
-        output::json(turn);
+        output::json(&json!(turn));
     } else {
-        if !words.is_empty() {
-            output::answer(&visible(words));
+        if !turn.text.is_empty() {
+            output::answer(&visible(&turn.text));
         }
         waiting.iter().for_each(|row| inspect::print_question(client, row));
     }
-    Ok(match text(turn, "ends") {
-        "output" => exit_of_output(turn),
-        "waiting" => Exit::Waiting,
+    Ok(match turn.ends {
+        TurnEnd::Output => exit_of_output(turn),
+        TurnEnd::Waiting => Exit::Waiting,
         // A person can answer at a limit too.
-        "limit" if !waiting.is_empty() => Exit::Waiting,
-        _ => Exit::Failed,
+        TurnEnd::Limit if !waiting.is_empty() => Exit::Waiting,
+        TurnEnd::Limit | TurnEnd::Degraded | TurnEnd::Stopped => Exit::Failed,
     })
 }
 
 /// The exit code of a turn with a result: calls may have been left undone.
-fn exit_of_output(turn: &Value) -> Exit {
-    let report = |call: &Value| serde_json::from_value::<CallReport>(call.clone()).ok();
-    let is_undone = |call: &Value| report(call).is_some_and(|report| StepLine::is_left_undone(&report));
-    if turn["calls"].as_array().is_some_and(|calls| calls.iter().any(is_undone)) { Exit::Failed } else { Exit::Done }
+fn exit_of_output(turn: &TurnView) -> Exit {
+    let is_undone = turn.calls.iter().any(|call| StepLine::is_left_undone(call.status, call.error.as_deref()));
+    if is_undone { Exit::Failed } else { Exit::Done }
 }
 
-/// The line for a call that begins or ends, as the server writes it (ASK-7).
-fn print_step(event: &Value) {
-    let Ok(step) = serde_json::from_value::<StepLine>(event["line"].clone()) else { return };
+/// The line for a call that begins or ends, as the server writes it (ASK-7). Other events have none.
+fn print_step(event: ServerEventBody) {
+    let (ServerEventBody::CallBegan { line } | ServerEventBody::CallEnded { line }) = event else { return };
+    let Some(step) = line else { return };
     let seen = |words: Option<String>| words.map(|words| visible(&words));
     let StepLine { headline, comment, outcome, consent, edited, status, is_quiet } = step;
     let (headline, comment, outcome) = (visible(&headline), seen(comment), seen(outcome));
@@ -214,7 +209,7 @@ fn print_step(event: &Value) {
 
 /// Prints the steps that follow from an input until the turn rests, and returns its result; none if nothing has begun
 /// or the session is paused.
-async fn followed(client: &Client, id: &str, after: &str) -> Result<Value> {
+async fn followed(client: &Client, id: &str, after: &str) -> Result<Option<TurnView>> {
     let mut events = client.events(id, after).await?;
     let mut turn = None;
     let mut waits = std::pin::pin!(rested(client, id));
@@ -223,11 +218,11 @@ async fn followed(client: &Client, id: &str, after: &str) -> Result<Value> {
             biased;
             event = events.next() => match event {
                 Some(event) => {
-                    print_step(&event);
                     // Later events of a turn that rests are not printed.
-                    if turn.is_some() && text(&event, "event") == "rested" {
+                    if turn.is_some() && event.body == ServerEventBody::Rested {
                         break;
                     }
+                    print_step(event.body);
                 }
                 None => break,
             },
@@ -242,8 +237,8 @@ async fn followed(client: &Client, id: &str, after: &str) -> Result<Value> {
 }
 
 /// Waits until the turn of a session rests; none if nothing has begun or the session is paused.
-async fn rested(client: &Client, id: &str) -> Result<Value> {
-    let path = format!("/api/v1/sessions/{}/turn?timeout=600", obelus_channel::client::encoded(id));
+async fn rested(client: &Client, id: &str) -> Result<Option<TurnView>> {
+    let path = format!("/api/v1/sessions/{}/turn?timeout=600", encoded(id));
     Ok(client.get(&path).await?)
 }
 

@@ -1,7 +1,7 @@
 //! Notes of `agents check` and `plan check` about usable tools: one without `x-effect`, and scopes that name nothing.
 
 use obelus_kernel::memory::Segment;
-use obelus_kernel::{Context, Effect, Expr, Path, Tool, closest};
+use obelus_kernel::{Context, Effect, Expr, Path, Rule, Tool, closest};
 use obelus_runtime::SessionSpec;
 use serde_json::Value;
 
@@ -16,12 +16,12 @@ pub(crate) fn tool_notes(spec: &SessionSpec, written: Option<&[Path]>) -> Vec<Sp
     for tool in spec.context.tools() {
         let place = place_of_tool(spec, &tool.name);
         if has_unsaid_effect(tool, spec) {
-            notes.push(SpecProblem { rule: Some("TOOL-4"), field: place.clone(), text: unsaid_effect(tool) });
+            notes.push(SpecProblem { rule: Some(Rule::Tool4), field: place.clone(), text: unsaid_effect(tool) });
         }
         let inner = if tool.schema["_scopes"].is_array() { "_scopes" } else { "properties._scopes.const" };
         let scopes = tool.meta("_scopes").and_then(|meta| meta.fixed.as_ref());
         notes.extend(stray_scopes(scopes, written, &spec.context).into_iter().map(|(index, text)| SpecProblem {
-            rule: Some("CALL-4"),
+            rule: Some(Rule::Call4),
             field: format!("{place}.{inner}[{index}]"),
             text: format!("`{}`: `_scopes`: {text}", tool.name),
         }));

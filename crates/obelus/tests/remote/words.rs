@@ -1,6 +1,16 @@
 //! A conversation over a server and a fork there say what those of a store say.
 
+use std::fs;
+
+use serde_json::{Value, json};
+
 use crate::Office;
+
+/// The headers of a request with the token of the server.
+fn headers(office: &Office) -> String {
+    let token = fs::read_to_string(office.path("store/token")).unwrap();
+    format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", token.trim())
+}
 
 #[test]
 fn a_paused_session_notes_a_message_without_waiting() {
@@ -43,4 +53,30 @@ fn a_message_that_does_not_count_as_an_answer_says_why() {
     assert!(said.contains("This message did not answer the question q1: "), "{said}");
     let other = office.remote(&["chat", "--session", "s"], "good morning\n", 3);
     assert!(!other.contains("did not answer"), "it is not meant as an answer: {other}");
+    let (_, metrics) = office.http("GET", "/metrics", &headers(&office), "");
+    assert!(metrics.contains("/turn") && !metrics.contains("/export"), "the session is not copied: {metrics}");
+}
+
+#[test]
+fn the_api_says_why_a_message_has_left_a_question_open() {
+    let office = Office::open("left-open-api");
+    office.remote(&["chat", "--agent", "desk", "--session", "s"], "set 1\n", 3);
+    let say = |text: &str| {
+        let (_, said) =
+            office.http("POST", "/api/v1/sessions/s/messages", &headers(&office), &json!({"text": text}).to_string());
+        serde_json::from_str::<Value>(&said).unwrap()["record"].clone()
+    };
+    let left_open = |record: &Value| {
+        let (status, turn) =
+            office.http("GET", &format!("/api/v1/sessions/s/turn?message={record}"), &headers(&office), "");
+        assert_eq!(status, 200, "{turn}");
+        serde_json::from_str::<Value>(&turn).unwrap()["left_open"].clone()
+    };
+    let (meant, other) = (say("well, go ahead"), say("good morning"));
+    let why = left_open(&meant);
+    assert!(why.as_str().unwrap().starts_with("This message did not answer the question q1: "), "{why}");
+    assert_eq!(left_open(&other), Value::Null, "it is not meant as an answer");
+    assert_eq!(left_open(&json!(9999)), Value::Null, "there is no such record");
+    office.remote(&["deny", "s:q1"], "", 0);
+    assert_eq!(left_open(&meant), Value::Null, "the question was answered since");
 }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::JsonResult;
 use crate::http::body::{InPath, InQuery, JsonBody};
@@ -11,7 +11,7 @@ use crate::http::reply::{Failure, Failures, text};
 use crate::http::{Access, App, Json};
 use crate::tokens::TokenRole;
 use crate::types::{
-    AnswerBody, ConsentRow, FormView, InboxFilter, LookView, PreviewRequest, PreviewView, QuestionRow, Taken,
+    AnswerRequest, ConsentRow, FormView, InboxFilter, LookView, PreviewRequest, PreviewView, QuestionRow, Taken,
 };
 
 /// Which questions are wanted
@@ -35,16 +35,6 @@ impl InboxQuery {
     fn filter(self) -> InboxFilter {
         InboxFilter { session: self.session, agent: self.agent, about: self.about, text: self.text }
     }
-}
-
-/// An answer, and the digest of its question
-#[derive(Deserialize, ToSchema)]
-pub(super) struct AnswerRequest {
-    /// The decision.
-    #[serde(flatten)]
-    answer: AnswerBody,
-    /// The `digest` of the question as shown: the answer is refused if the question has changed since.
-    digest: Option<String>,
 }
 
 /// The open questions of all sessions

@@ -14,16 +14,13 @@ use super::JsonResult;
 use crate::ChannelError;
 use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
-use crate::http::{Access, App, Json};
+use crate::http::{Access, App, Json, LONGEST_WAIT, USUAL_WAIT};
 use crate::tokens::TokenRole;
 use crate::types::{Taken, TurnView};
 
-/// The longest time to wait for a turn, in seconds.
-const LONGEST: u64 = 600;
-
 /// A message of the user
 #[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, expecting = "struct Words")]
+#[serde(deny_unknown_fields, expecting = "a message such as {\"text\": \"hello\"}")]
 #[schema(as = Words)]
 pub(super) struct UserMessage {
     /// The text.
@@ -55,6 +52,8 @@ pub(super) struct Said {
 pub(super) struct WaitQuery {
     /// The most seconds to wait, up to 600; by default 60.
     timeout: Option<u64>,
+    /// The record of a message: `left_open` says why it has not answered the questions that were open before it.
+    message: Option<u64>,
 }
 
 /// Send a message of the user
@@ -106,7 +105,7 @@ async fn first_turn(
 
 /// Waits for a turn, until the time limit or the server's shutdown.
 async fn rested(app: &App, id: &str, access: &Access, seconds: Option<u64>) -> Result<Option<TurnView>, Failure> {
-    let limit = Duration::from_secs(seconds.unwrap_or(60).min(LONGEST));
+    let limit = Duration::from_secs(seconds.unwrap_or(USUAL_WAIT).min(LONGEST_WAIT));
     tokio::select! {
         rested = app.service().rested(id, access.language) => Ok(rested?),
         () = tokio::time::sleep(limit) => Ok(None),
@@ -125,10 +124,13 @@ pub(super) async fn turn(
 ) -> Result<Response, Failure> {
     // Waiting resumes the work of an earlier process.
     access.needs(TokenRole::Operator)?;
-    Ok(match rested(&app, &id, &access, query.timeout).await? {
-        Some(turn) => Json(turn).into_response(),
-        None => StatusCode::NO_CONTENT.into_response(),
-    })
+    let Some(mut turn) = rested(&app, &id, &access, query.timeout).await? else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    if let Some(message) = query.message {
+        turn.left_open = app.service().left_open(&id, message, access.language).await?;
+    }
+    Ok(Json(turn).into_response())
 }
 
 /// Stop the turn

@@ -212,7 +212,7 @@ pub(super) struct ModelMessage {
 
 /// A text, or parts of one.
 #[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "data did not match any variant of untagged enum Text")]
+#[serde(untagged, expecting = "expected a text, or a list of parts")]
 pub(super) enum WireText {
     Plain(String),
     Parts(Vec<Value>),

@@ -457,7 +457,7 @@ impl Talk {
 
 /// How a turn ended, and whether the policy refused a call of it.
 fn end_of(reply: &Reply) -> (TurnEnd, bool) {
-    (reply.ends, reply.calls.iter().any(StepLine::is_left_undone))
+    (reply.ends, reply.calls.iter().any(|call| StepLine::is_left_undone(call.status, call.error.as_deref())))
 }
 
 /// Shows an event; returns the reply if the session has come to rest.

@@ -141,7 +141,7 @@ fn notes_on_tools(check: &Check, spec: &SessionSpec, message: usize) -> Vec<Spec
     for (index, call) in check.calls.iter().enumerate() {
         let stray = stray_scopes(call.raw.scopes(), Some(&written), &spec.context);
         notes.extend(stray.into_iter().map(|(scope, text)| SpecProblem {
-            rule: Some("CALL-4"),
+            rule: Some(Rule::Call4),
             field: format!("context[{message}].plan[{index}]._scopes[{scope}]"),
             text: format!("call {index}: `_scopes`: {text}"),
         }));

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, ClientError, encoded};
-use obelus_kernel::session::{CallReport, Decision};
+use obelus_channel::types::{
+    AnswerBody, AnswerRequest, ForkForecastView, ForkView, MaybeKnown, PreviewView, QuestionRow, SessionView, Taken,
+    TurnView,
+};
+use obelus_kernel::session::{About, Decision, QuestionStatus};
 use obelus_runtime::people::Titles;
 use obelus_runtime::sessions::{Forked, SessionStatus};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::copy::SessionCopy;
-use super::inspect::status_of;
-use super::{followed, print_turn, rested, steps_that_read_it, text};
+use super::{followed, print_turn, rested, steps_that_read_it};
 use crate::cli::Verb;
 use crate::cmd::chat::styled;
 use crate::cmd::people::{Narrator, by_in_words, happened_step, only_calls, value_said};
@@ -30,43 +33,42 @@ pub(super) async fn answer(
     as_json: bool,
 ) -> Result<Exit> {
     let path = format!("/api/v1/questions/{}", encoded(id));
-    let row = client.get(&path).await?;
-    let Some(mut body) = body_of(verb, &row)? else { return Ok(Exit::Waiting) };
-    let shown = if matches!(verb, Verb::Edit { .. }) && row["about"] == "call" && row["status"] == "requested" {
-        show_edit(client, &path, &body["params"], as_json).await?
-    } else {
-        row["digest"].clone()
+    let row: QuestionRow = client.get(&path).await?;
+    let Some(answer) = body_of(verb, &row)? else { return Ok(Exit::Waiting) };
+    let shown = match &answer {
+        AnswerBody::Edit { params } if row.about == About::Call && row.status == QuestionStatus::Requested => {
+            show_edit(client, &path, params, as_json).await?
+        }
+        _ => Some(row.digest.clone()),
     };
-    body["digest"] = digest.map_or(shown, Value::from);
-    let session = text(&row, "session");
-    let known = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
-    let accepted = match client.post(&format!("{path}/answer"), &body).await {
+    let request = AnswerRequest { answer, digest: digest.map(str::to_owned).or(shown) };
+    let session = row.session.as_str();
+    let known: SessionView = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
+    let taken: Taken = match client.post(&format!("{path}/answer"), &request).await {
         Err(ClientError::AnswerLost(_)) => {
             report_unknown_end(client, words_of(None).answering.end_of_lost_unknown);
             return Ok(Exit::Failed);
         }
-        accepted => accepted?,
+        taken => taken?,
     };
-    if let Some(by) = known["paused_by"].as_str() {
+    if let Some(by) = known.paused_by {
         // A paused session takes the answer, but does nothing yet.
-        print_paused(client, session, by, true, as_json);
+        print_paused(client, session, &by, true, as_json);
         return Ok(Exit::Done);
     }
-    if let (Verb::Happened { .. }, false) = (verb, as_json) {
-        print_happened(client, session, &row, body["result"].take()).await?;
+    if let (AnswerBody::Happened { result }, false) = (request.answer, as_json) {
+        print_happened(client, &row, result).await?;
     }
-    let (turn, exit) = finish(client, session, text(&accepted, "event"), as_json).await?;
+    let (turn, exit) = finish(client, session, &taken.event, as_json).await?;
     let starts = matches!(verb, Verb::Approve { .. } | Verb::Edit { .. } | Verb::DidNot);
-    Ok(if exit == Exit::Done && starts && has_failed(&row, &turn) { Exit::Failed } else { exit })
+    let has_failed = starts && turn.is_some_and(|turn| has_failed(&row, &turn));
+    Ok(if exit == Exit::Done && has_failed { Exit::Failed } else { exit })
 }
 
 /// Whether a call that a person approved failed.
-fn has_failed(row: &Value, turn: &Value) -> bool {
-    let rows = |of: &Value| of["calls"].as_array().cloned().unwrap_or_default();
-    let asked = rows(row);
-    let reports = rows(turn).into_iter().filter_map(|call| serde_json::from_value::<CallReport>(call).ok());
-    let mut failed = reports.filter(|report| report.status.did_not_succeed());
-    failed.any(|report| asked.iter().any(|call| is_same_call(call, &report.call)))
+fn has_failed(row: &QuestionRow, turn: &TurnView) -> bool {
+    let mut failed = turn.calls.iter().filter(|call| call.status.did_not_succeed());
+    failed.any(|failed| row.calls.iter().any(|asked| is_same_call(asked, &failed.call)))
 }
 
 /// Answers questions one after the other.
@@ -83,21 +85,20 @@ pub(super) async fn each(client: &Client, ids: &[String], verb: &Verb, as_json: 
 }
 
 /// Shows an edited call before it runs (ASK-3), and returns the digest of the shown question.
-async fn show_edit(client: &Client, path: &str, params: &Value, as_json: bool) -> Result<Value> {
-    let preview = client.post(&format!("{path}/preview"), &json!({"params": params})).await?;
-    let problems = preview["problems"].as_array().into_iter().flatten();
-    let problems: Vec<String> = problems.map(|problem| visible(text(problem, "message"))).collect();
+async fn show_edit(client: &Client, path: &str, params: &Map<String, Value>, as_json: bool) -> Result<Option<String>> {
+    let preview: PreviewView = client.post(&format!("{path}/preview"), &json!({"params": params})).await?;
+    let problems: Vec<String> = preview.problems.iter().map(|problem| visible(&problem.message)).collect();
     if !problems.is_empty() {
         bail!("{}", problems.join("; "));
     }
     if !as_json {
-        output::note(&visible(text(&preview, "text")));
+        output::note(&visible(preview.text.as_deref().unwrap_or_default()));
     }
-    Ok(preview["digest"].clone())
+    Ok(preview.digest)
 }
 
 /// The body of the answer; none if only the terms of a consent were printed.
-fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
+fn body_of(verb: &Verb, row: &QuestionRow) -> Result<Option<AnswerBody>> {
     let json = |name: &str, text: &str| -> Result<Value> {
         serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line().to_string(), error.column().to_string());
@@ -106,54 +107,50 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     };
     Ok(Some(match verb {
         Verb::Approve { also: None, only, .. } => {
-            let calls = row["view"]["calls"].as_array().into_iter().flatten();
-            let open = calls.filter(|call| call["is_open"] == true).filter_map(|call| call["index"].as_u64());
-            let open: Vec<usize> = open.filter_map(|index| usize::try_from(index).ok()).collect();
-            json!({"decision": "approve", "only": only_calls(only, &open, words_of(None))?})
+            let open = row.view.calls.iter().filter(|call| call.is_open).map(|call| call.index);
+            AnswerBody::Approve { only: only_calls(only, &open.collect::<Vec<_>>(), words_of(None))? }
         }
         Verb::Approve { also: Some(also), agreed, until, .. } => {
-            let offers: Vec<&Value> = row["consents"].as_array().into_iter().flatten().collect();
-            let Some(offer) = offers.iter().find(|offer| offer["scope"] == also.name()) else {
-                let others: Vec<String> = offers.iter().map(|offer| visible(text(offer, "scope"))).collect();
+            let Some(offer) = row.consents.iter().find(|offer| offer.scope == also.name()) else {
+                let others: Vec<String> = row.consents.iter().map(|offer| visible(&offer.scope)).collect();
                 bail!("{}", fill(words_of(None).answering.other_scopes, &[also.name(), &others.join(", ")]));
             };
             let Some(code) = agreed else {
-                output::answer(&visible(text(offer, "covers")));
-                output::note(&format!("--agreed {}", visible(text(offer, "code"))));
+                output::answer(&visible(&offer.covers));
+                output::note(&format!("--agreed {}", visible(&offer.code)));
                 return Ok(None);
             };
-            let mut body = json!({"decision": "consent", "code": code});
-            if let Some(until) = until {
-                body["until"] = until.as_str().into();
-            }
-            body
+            AnswerBody::Consent { code: code.clone(), until: until.clone() }
         }
         Verb::Deny { reason } => {
-            json!({"decision": "deny", "reason": reason.as_deref().unwrap_or(words_of(None).ask.no_reason)})
+            let reason = reason.as_deref().unwrap_or(words_of(None).ask.no_reason).to_owned();
+            AnswerBody::Deny { reason, only: None }
         }
         Verb::Edit { params } => match json("--params", params)? {
-            params @ Value::Object(_) => json!({"decision": "edit", "params": params}),
+            Value::Object(params) => AnswerBody::Edit { params },
             _ => bail!("{}", fill(words_of(None).answering.is_an_object, &["--params"])),
         },
-        Verb::Value { value } => json!({"decision": "value", "value": value_said(value, row.get("schema"))}),
+        Verb::Value { value } => AnswerBody::Value { value: value_said(value, row.schema.as_ref()) },
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
             if let (None, Some(steps)) = (&result, steps_that_read_it(row)) {
                 bail!("{}", fill(words_of(None).answering.needs_result, &[&steps]));
             }
-            json!({"decision": "happened", "result": result})
+            AnswerBody::Happened { result: result.unwrap_or_default() }
         }
-        Verb::DidNot => json!({"decision": "did_not"}),
+        Verb::DidNot => AnswerBody::DidNot,
     }))
 }
 
 /// Prints the step of an effect in doubt that happened: it has no event of its own.
-async fn print_happened(client: &Client, session: &str, row: &Value, result: Value) -> Result<()> {
-    let copy = SessionCopy::of(client, session).await?;
-    let read = inspect::read(&copy.store, session, None)?;
+async fn print_happened(client: &Client, row: &QuestionRow, result: Value) -> Result<()> {
+    let copy = SessionCopy::of(client, &row.session).await?;
+    let read = inspect::read(&copy.store, &row.session, None)?;
     let phrases = words_of(None);
     let narrator = Narrator { phrases, titles: Titles::of(read.context(), phrases.code) };
-    if let Some(step) = happened_step(&row["calls"][0].clone().into(), &Decision::Happened { result }, &narrator) {
+    if let Some(step) =
+        happened_step(&row.calls.first().cloned().unwrap_or_default().into(), &Decision::Happened { result }, &narrator)
+    {
         output::note(&format!("  {}", styled(step.line()).styled()));
     }
     Ok(())
@@ -176,9 +173,9 @@ fn print_paused(client: &Client, session: &str, by: &str, is_noted: bool, as_jso
 
 /// Waits for the turn, and prints its steps and its result; returns it with the exit code. If the server ends before,
 /// says that the input was taken.
-async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> Result<(Value, Exit)> {
+async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> Result<(Option<TurnView>, Exit)> {
     let ended = match finished(client, session, after, as_json).await {
-        Ok(turn) => print_end(client, session, &turn, as_json).await.map(|exit| exit.map(|exit| (turn, exit))),
+        Ok(turn) => print_end(client, session, turn.as_ref(), as_json).await.map(|exit| exit.map(|exit| (turn, exit))),
         Err(error) => Err(error),
     };
     match ended {
@@ -189,7 +186,7 @@ async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> R
                 output::json(&json!({"taken": true}));
             }
             report_unknown_end(client, words_of(None).answering.end_unknown);
-            Ok((Value::Null, Exit::Failed))
+            Ok((None, Exit::Failed))
         }
     }
 }
@@ -202,25 +199,25 @@ fn report_unknown_end(client: &Client, phrase: &str) {
 }
 
 /// Waits for the turn, and prints its steps.
-async fn finished(client: &Client, session: &str, after: &str, as_json: bool) -> Result<Value> {
-    if as_json || after.is_empty() { rested(client, session).await } else { followed(client, session, after).await }
+async fn finished(client: &Client, session: &str, after: &str, as_json: bool) -> Result<Option<TurnView>> {
+    if as_json { rested(client, session).await } else { followed(client, session, after).await }
 }
 
 /// Prints the result of a turn, or why there is none yet. None if it still runs: the server is about to end, or has
 /// waited long enough.
-async fn print_end(client: &Client, session: &str, turn: &Value, as_json: bool) -> Result<Option<Exit>> {
-    if !turn.is_null() {
-        return print_turn(client, turn, text(turn, "text"), as_json).await.map(Some);
+async fn print_end(client: &Client, session: &str, turn: Option<&TurnView>, as_json: bool) -> Result<Option<Exit>> {
+    if let Some(turn) = turn {
+        return print_turn(client, turn, as_json).await.map(Some);
     }
-    let known = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
-    if let Some(by) = known["paused_by"].as_str() {
-        print_paused(client, session, by, false, as_json);
+    let known: SessionView = client.get(&format!("/api/v1/sessions/{}", encoded(session))).await?;
+    if let Some(by) = known.paused_by {
+        print_paused(client, session, &by, false, as_json);
         return Ok(Some(Exit::Waiting));
     }
-    if !known["turn"].is_null() {
-        return print_turn(client, &known["turn"], text(&known["turn"], "text"), as_json).await.map(Some);
+    if let Some(turn) = &known.turn {
+        return print_turn(client, turn, as_json).await.map(Some);
     }
-    if status_of(&known) != Some(SessionStatus::New) {
+    if known.status != MaybeKnown::Known(SessionStatus::New) {
         return Ok(None);
     }
     if as_json {
@@ -230,15 +227,15 @@ async fn print_end(client: &Client, session: &str, turn: &Value, as_json: bool) 
 }
 
 pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
-    client.post(&format!("/api/v1/sessions/{}/pause", encoded(id)), &json!({})).await?;
+    let _: Taken = client.post(&format!("/api/v1/sessions/{}/pause", encoded(id)), &json!({})).await?;
     let named = format!("{id} --server {}", client.address());
     output::note(&fill(words_of(None).sessions.paused_now, &[&visible(id), &visible(&named)]));
     Ok(Exit::Done)
 }
 
 pub(super) async fn resume(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
-    let accepted = client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
-    Ok(finish(client, id, text(&accepted, "event"), as_json).await?.1)
+    let taken: Taken = client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
+    Ok(finish(client, id, &taken.event, as_json).await?.1)
 }
 
 pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
@@ -246,16 +243,14 @@ pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) 
     if let Some(at) = at {
         body["at"] = at.into();
     }
-    let forked = client.post(&format!("/api/v1/sessions/{}/fork", encoded(id)), &body).await?;
-    let forked = Forked {
-        at: forked["at"].as_u64().unwrap_or_default(),
-        is_paused: forked["paused"].as_bool().unwrap_or_default(),
-    };
+    let forked: ForkView = client.post(&format!("/api/v1/sessions/{}/fork", encoded(id)), &body).await?;
+    let forked = Forked { at: forked.at, is_paused: forked.paused };
     // The fork exists, also if the forecast cannot be read.
-    let forecast = client.get(&format!("/api/v1/sessions/{}/fork?at={}", encoded(id), forked.at)).await;
+    let path = format!("/api/v1/sessions/{}/fork?at={}", encoded(id), forked.at);
+    let forecast = client.get::<ForkForecastView>(&path).await.map(|forecast| forecast.later);
     let mut later: BTreeMap<String, usize> = BTreeMap::new();
-    for call in forecast.unwrap_or_default()["later"].as_array().into_iter().flatten() {
-        *later.entry(text(call, "tool").to_owned()).or_default() += 1;
+    for call in forecast.unwrap_or_default() {
+        *later.entry(call.tool).or_default() += 1;
     }
     print_fork(id, new, &format!("{new} --server {}", client.address()), &forked, &later);
     Ok(Exit::Done)
@@ -264,14 +259,12 @@ pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) 
 /// Removes a session. One with open questions is removed only with `--yes`.
 pub(super) async fn remove(client: &Client, id: &str, is_meant: bool) -> Result<Exit> {
     if !is_meant {
-        let rows = client.get("/api/v1/questions").await?;
-        let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
-        let open: Vec<String> =
-            rows.iter().filter(|row| text(row, "session") == id).map(|row| visible(text(row, "id"))).collect();
+        let rows: Vec<QuestionRow> = client.get("/api/v1/questions").await?;
+        let open: Vec<String> = rows.iter().filter(|row| row.session == id).map(|row| visible(&row.id)).collect();
         if !open.is_empty() {
             bail!("{}", fill(words_of(None).carried.has_questions, &[id, &open.join(", ")]));
         }
     }
-    client.delete(&format!("/api/v1/sessions/{}", encoded(id))).await?;
+    client.delete::<()>(&format!("/api/v1/sessions/{}", encoded(id))).await?;
     Ok(Exit::Done)
 }

@@ -3,15 +3,14 @@
 
 use anyhow::Result;
 use obelus_channel::client::ClientError;
+use obelus_channel::types::{AnswerBody, AnswerRequest, Taken};
 use obelus_kernel::policy::ConsentId;
 use obelus_kernel::session::Session;
 use obelus_runtime::people::Titles;
 use obelus_runtime::sessions::InboxId;
-use serde_json::json;
 
 use super::copy::SessionCopy;
 use super::talk::Remote;
-use super::text;
 use crate::cmd::chat::commands::{ChatCommand, parse};
 use crate::cmd::chat::{StyledLine, answers, cost};
 use crate::cmd::sessions::inspect;
@@ -22,7 +21,7 @@ impl Remote<'_> {
     /// Runs a command. Returns how the conversation stands, if the command went on with it.
     pub(super) async fn command(&mut self, words: &str) -> Result<Option<Exit>> {
         if words == "/stop" {
-            self.client.post(&self.path("/stop"), &json!({})).await?;
+            self.stop().await?;
             return Ok(None);
         }
         match parse(words, self.phrases) {
@@ -59,13 +58,13 @@ impl Remote<'_> {
             ChatCommand::Deny(id, reason) => {
                 let reason = reason.unwrap_or_else(|| self.phrases.ask.no_reason.to_owned());
                 let path = self.question_path(&self.question_id(&id));
-                let denied = json!({"decision": "deny", "reason": reason});
-                let taken = self.client.post(&format!("{path}/answer"), &denied).await?;
-                let turn = self.follow(text(&taken, "event")).await?;
-                return self.came_to(&turn).await.map(Some);
+                let denied = AnswerRequest { answer: AnswerBody::Deny { reason, only: None }, digest: None };
+                let taken: Taken = self.client.post(&format!("{path}/answer"), &denied).await?;
+                let turn = self.follow(&taken.event).await?;
+                return self.came_to(turn).await.map(Some);
             }
             ChatCommand::Revoke(number) => {
-                self.client.delete(&self.path(&format!("/consents/c{number}"))).await?;
+                let _: Taken = self.client.delete(&self.path(&format!("/consents/c{number}"))).await?;
                 output::note(&fill(self.phrases.chat.revoked, &[&ConsentId(number).to_string()]));
             }
             ChatCommand::Mode(Some(mode)) => {

@@ -4,14 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_channel::client::{Client, encoded};
+use obelus_channel::types::{MaybeKnown, SessionListRow, Taken};
 use obelus_kernel::Time;
 use obelus_runtime::sessions::SessionStatus;
 use obelus_runtime::system_clock;
-use serde_json::Value;
 
 use super::copy::SessionCopy;
-use super::inspect::{rows, status_of};
-use super::text;
+use super::inspect::rows;
 use crate::cmd::sessions::consents;
 use crate::cmd::sessions::transfer::write_new;
 use crate::language::{fill, words_of};
@@ -38,7 +37,7 @@ pub(super) async fn consents_of(client: &Client, id: &str, revoke: Option<&str>,
     let Some(consent) = revoke else {
         return consents::list(&SessionCopy::of(client, id).await?.store, id, as_json);
     };
-    client.delete(&format!("/api/v1/sessions/{}/consents/{}", encoded(id), encoded(consent))).await?;
+    let _: Taken = client.delete(&format!("/api/v1/sessions/{}/consents/{}", encoded(id), encoded(consent))).await?;
     output::note(&fill(words_of(None).chat.revoked, &[&visible(consent)]));
     Ok(Exit::Done)
 }
@@ -52,11 +51,10 @@ pub(super) async fn prune(client: &Client, days: u64, is_dry: bool, shrink: bool
     let limit = system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX));
     let mut removed = 0;
     for row in rows(client).await?.iter().filter(|row| is_over(row, Time(limit))) {
-        let id = text(row, "id");
         if !is_dry {
-            client.delete(&format!("/api/v1/sessions/{}", encoded(id))).await?;
+            client.delete::<()>(&format!("/api/v1/sessions/{}", encoded(&row.id))).await?;
         }
-        output::answer(&visible(id));
+        output::answer(&visible(&row.id));
         removed += 1;
     }
     let phrase = if is_dry { words.carried.would_remove } else { words.carried.removed };
@@ -65,18 +63,23 @@ pub(super) async fn prune(client: &Client, days: u64, is_dry: bool, shrink: bool
 }
 
 /// Whether a session had ended at a time.
-fn is_over(row: &Value, limit: Time) -> bool {
-    let last = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
+fn is_over(row: &SessionListRow, limit: Time) -> bool {
+    let last = row.last.as_ref().unwrap_or(&row.created);
     let is_old = Time::parse(last).is_some_and(|last| last <= limit);
-    let is_done = status_of(row).is_some_and(|status| match status {
-        SessionStatus::New
-        | SessionStatus::Done
-        | SessionStatus::Degraded
-        | SessionStatus::Limit
-        | SessionStatus::Stopped => true,
-        SessionStatus::UnderWay | SessionStatus::Waiting | SessionStatus::Paused | SessionStatus::Unreadable => false,
-    });
-    is_old && is_done && row["questions"].as_u64() == Some(0)
+    let is_done = match &row.status {
+        MaybeKnown::Known(status) => match status {
+            SessionStatus::New
+            | SessionStatus::Done
+            | SessionStatus::Degraded
+            | SessionStatus::Limit
+            | SessionStatus::Stopped => true,
+            SessionStatus::UnderWay | SessionStatus::Waiting | SessionStatus::Paused | SessionStatus::Unreadable => {
+                false
+            }
+        },
+        MaybeKnown::Other(_) => false,
+    };
+    is_old && is_done && row.questions == 0
 }
 
 #[cfg(test)]
@@ -88,7 +91,11 @@ mod tests {
     #[test]
     fn only_old_ended_sessions_are_pruned() {
         let limit = Time::parse("2026-06-01T00:00:00Z").unwrap();
-        let row = |status: &str, last: &str, questions: u64| json!({"id": "s", "status": status, "created": "2026-01-01T00:00:00Z", "last": last, "questions": questions});
+        let row = |status: &str, last: &str, questions: u64| -> SessionListRow {
+            let (created, agent) = ("2026-01-01T00:00:00Z", "a");
+            let row = json!({"id": "s", "agent": agent, "status": status, "created": created, "last": last, "records": 1, "questions": questions});
+            serde_json::from_value(row).unwrap()
+        };
         assert!(is_over(&row("done", "2026-05-01T00:00:00Z", 0), limit));
         assert!(is_over(&row("stopped", "2026-05-01T00:00:00Z", 0), limit));
         assert!(!is_over(&row("done", "2026-06-02T00:00:00Z", 0), limit));
@@ -96,6 +103,6 @@ mod tests {
         for status in ["waiting", "paused", "under_way", "unreadable", "of a later version"] {
             assert!(!is_over(&row(status, "2026-05-01T00:00:00Z", 0), limit), "{status}");
         }
-        assert!(!is_over(&json!({"id": "s", "status": "done", "questions": 0}), limit), "a row without a time");
+        assert!(!is_over(&row("done", "", 0), limit), "a row without a time");
     }
 }

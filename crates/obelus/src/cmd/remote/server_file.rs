@@ -4,17 +4,25 @@
 //! server ends.
 
 use std::fs;
-use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use obelus_runtime::Secret;
 use obelus_runtime::files::read_text;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 /// The file, in the store's folder.
 const FILE: &str = "server.json";
+
+/// The content of the file.
+#[derive(Deserialize, Serialize)]
+struct ServerLocation {
+    address: String,
+    token_file: PathBuf,
+    /// The id of the server's process.
+    process: u32,
+}
 
 /// The file of a running server, removed on drop.
 pub(in crate::cmd) struct ServerFile(PathBuf);
@@ -27,9 +35,8 @@ impl ServerFile {
         let path = folder.join(FILE);
         let _ = fs::remove_file(&path);
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(
-            json!({"address": address, "token_file": token_file, "process": std::process::id()}).to_string().as_bytes(),
-        )?;
+        let content = ServerLocation { address, token_file, process: std::process::id() };
+        serde_json::to_writer(&mut file, &content)?;
         Ok(Self(path))
     }
 }
@@ -49,14 +56,14 @@ pub(in crate::cmd) fn reachable(address: SocketAddr) -> SocketAddr {
 
 /// The address and token of a store's server. The file of a killed server is ignored, because its port may be reused.
 pub(super) fn find(folder: &Path) -> Option<(String, Secret)> {
-    let file: Value = serde_json::from_str(&read_text(&folder.join(FILE)).ok()?).ok()?;
+    let content: ServerLocation = serde_json::from_str(&read_text(&folder.join(FILE)).ok()?).ok()?;
     // The lock file names the process that holds the store.
     let holder = read_text(&folder.join("lock")).ok()?;
-    if holder.split(' ').nth(1) != Some(file["process"].as_u64()?.to_string().as_str()) {
+    if holder.split(' ').nth(1) != Some(content.process.to_string().as_str()) {
         return None;
     }
-    let token = read_text(Path::new(file["token_file"].as_str()?)).ok()?;
-    Some((file["address"].as_str()?.to_owned(), Secret::new(token.trim())))
+    let token = read_text(&content.token_file).ok()?;
+    Some((content.address, Secret::new(token.trim())))
 }
 
 #[cfg(test)]

@@ -5,19 +5,17 @@
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
-use anyhow::{Result, anyhow};
-use obelus_channel::client::{Client, ClientError, EventReader, encoded};
-use obelus_kernel::session::QuestionId;
-use obelus_runtime::people::QuestionView;
-use obelus_runtime::sessions::InboxId;
+use anyhow::Result;
+use obelus_channel::client::{Client, ClientError, EventReader, ServerEvent, ServerEventBody, encoded};
+use obelus_channel::types::{AnswerBody, AnswerRequest, NewSession, QuestionRow, SessionView, Taken, TurnView};
+use obelus_kernel::session::{Mode, TurnEnd};
+use obelus_runtime::people::AnswerKind;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::copy::SessionCopy;
-use super::{exit_of_output, followed, language, print_step, rested, steps_that_read_it, text};
-use crate::cli::{ChatArgs, ModeArg};
+use super::{exit_of_output, followed, language, print_step, rested, steps_that_read_it};
+use crate::cli::ChatArgs;
 use crate::cmd::people::{by_in_words, value_said};
-use crate::cmd::sessions::inspect;
 use crate::language::{chosen, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
@@ -66,9 +64,9 @@ pub(super) async fn converse(client: &Client, args: &ChatArgs) -> Result<Exit> {
 /// The named session, if it exists.
 async fn known(client: &Client, args: &ChatArgs) -> Result<Option<String>> {
     let Some(id) = &args.how.session else { return Ok(None) };
-    match client.get(&format!("/api/v1/sessions/{}", encoded(id))).await {
+    match client.get::<SessionView>(&format!("/api/v1/sessions/{}", encoded(id))).await {
         Err(ClientError::Refused { status: 404, .. }) => Ok(None),
-        known => known.map(|_| Some(id.clone())).map_err(Into::into),
+        known => Ok(Some(known?.id)),
     }
 }
 
@@ -76,20 +74,14 @@ async fn known(client: &Client, args: &ChatArgs) -> Result<Option<String>> {
 async fn create(client: &Client, args: &ChatArgs, first: Option<&str>) -> Result<String> {
     let message = first.filter(|line| !line.starts_with('/'));
     let language = wanted(message).unwrap_or_else(|| language().code());
-    let mut new = json!({"agent": args.agent.as_deref().unwrap_or("crm"), "lang": language});
-    if let Some(id) = &args.how.session {
-        new["id"] = id.as_str().into();
-    }
-    if let Some(mode) = args.how.mode {
-        new["mode"] = match mode {
-            ModeArg::Shadow => "shadow",
-            ModeArg::Canary => "canary",
-            ModeArg::Full => "full",
-        }
-        .into();
-    }
-    let made = client.post("/api/v1/sessions", &new).await?;
-    made["id"].as_str().map(str::to_owned).ok_or_else(|| anyhow!(words_of(None).serving.no_session_id))
+    let new = NewSession {
+        agent: args.agent.as_deref().unwrap_or("crm").to_owned(),
+        id: args.how.session.clone(),
+        lang: Some(language.to_owned()),
+        mode: args.how.mode.map(Mode::from),
+        ..NewSession::default()
+    };
+    Ok(client.post::<SessionView>("/api/v1/sessions", &new).await?.id)
 }
 
 impl Remote<'_> {
@@ -101,42 +93,43 @@ impl Remote<'_> {
         format!("/api/v1/questions/{}", encoded(id))
     }
 
+    /// The session as it is now.
+    async fn session_view(&self) -> Result<SessionView> {
+        Ok(self.client.get(&self.path("")).await?)
+    }
+
+    /// Stops the turn.
+    pub(super) async fn stop(&self) -> Result<Taken> {
+        Ok(self.client.post(&self.path("/stop"), &json!({})).await?)
+    }
+
     /// Asks the open questions.
     pub(super) async fn ask_open(&mut self) -> Result<Exit> {
-        let known = self.client.get(&self.path("")).await?;
-        let asked = self.ask(ids(&known["questions"], "id")).await?;
-        Ok(if known["paused_by"].is_string() { Exit::Waiting } else { asked })
+        let known = self.session_view().await?;
+        let asked = self.ask(ids(known.questions)).await?;
+        Ok(if known.paused_by.is_some() { Exit::Waiting } else { asked })
     }
 
     /// Sends a message, shows the consequences, and asks questions. Says why a message that may be meant as an answer has
     /// not answered a question.
     async fn say(&mut self, words: &str) -> Result<Exit> {
-        let known = self.client.get(&self.path("")).await?;
-        let open = ids(&known["questions"], "id");
-        let accepted = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
-        let turn = self.follow(text(&accepted, "event")).await?;
-        if !open.is_empty() && !turn.is_null() {
-            self.report_left_open(words, &open).await?;
+        let is_asked = !self.session_view().await?.questions.is_empty();
+        let taken: Taken = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
+        let turn = self.follow(&taken.event).await?;
+        if is_asked && turn.is_some() {
+            let path = self.path(&format!("/turn?message={}", taken.record));
+            let turn: Option<TurnView> = self.client.get(&path).await?;
+            if let Some(why) = turn.and_then(|turn| turn.left_open) {
+                output::note(&visible(&why));
+            }
         }
-        self.came_to(&turn).await
-    }
-
-    /// Says why a message left these questions open, if it may be meant as an answer.
-    async fn report_left_open(&self, words: &str, open: &[String]) -> Result<()> {
-        let open: Vec<QuestionId> = open.iter().filter_map(|id| InboxId::parse(id)).map(|id| id.question).collect();
-        let copy = SessionCopy::of(self.client, &self.session).await?;
-        let session = inspect::read(&copy.store, &self.session, None)?;
-        if let Some(left) = QuestionView::left_open(&session, words, &open, self.phrases.language) {
-            output::note(&left);
-        }
-        Ok(())
+        self.came_to(turn).await
     }
 
     /// Says that a paused session has taken an input, or that it was paused within a turn; returns whether it is paused.
     async fn report_paused(&self, is_taken: bool) -> Result<bool> {
-        let known = self.client.get(&self.path("")).await?;
-        let Some(by) = known["paused_by"].as_str() else { return Ok(false) };
-        let (id, by, words) = (visible(&self.session), by_in_words(by, self.phrases), &self.phrases.sessions);
+        let Some(by) = self.session_view().await?.paused_by else { return Ok(false) };
+        let (id, by, words) = (visible(&self.session), by_in_words(&by, self.phrases), &self.phrases.sessions);
         let named = format!("{id} --server {}", visible(self.client.address()));
         let note =
             if is_taken { fill(words.noted, &[&by, &named]) } else { fill(words.paused_by, &[&id, &by, &named]) };
@@ -145,10 +138,10 @@ impl Remote<'_> {
     }
 
     /// Shows events until the turn rests, and returns its result; none if the session is paused. Ctrl-C stops it.
-    pub(super) async fn follow(&mut self, after: &str) -> Result<Value> {
+    pub(super) async fn follow(&mut self, after: &str) -> Result<Option<TurnView>> {
         // A paused session takes the input, but starts nothing, so there is no wait (DUR-11).
         if self.report_paused(true).await? {
-            return Ok(Value::Null);
+            return Ok(None);
         }
         let mut after = after.to_owned();
         let mut shown: Vec<String> = Vec::new();
@@ -156,56 +149,51 @@ impl Remote<'_> {
             let mut events = self.client.events(&self.session, &after).await?;
             loop {
                 let Some(event) = self.next(&mut events).await? else { continue 'again };
-                match text(&event, "event") {
-                    "agent_said" => {
-                        output::answer(&visible(text(&event, "text")));
-                        shown.push(text(&event, "text").to_owned());
+                if !event.body.is_transient() {
+                    after = event.number;
+                }
+                match event.body {
+                    ServerEventBody::AgentSaid { text } => {
+                        output::answer(&visible(&text));
+                        shown.push(text);
                     }
-                    "call_began" | "call_ended" => print_step(&event),
-                    "rested" => break 'again,
-                    "paused" => {
+                    ServerEventBody::Rested => break 'again,
+                    ServerEventBody::Paused => {
                         // Running calls continue to their end.
                         let turn = followed(self.client, &self.session, &after).await?;
-                        if turn.is_null() {
-                            self.report_paused(false).await?;
+                        match &turn {
+                            Some(turn) => print_rest(turn, &shown),
+                            None => drop(self.report_paused(false).await?),
                         }
-                        print_rest(&turn, &shown);
                         return Ok(turn);
                     }
-                    "missed" => continue 'again,
-                    _ => {}
-                }
-                if !["writing", "moved", "files", "failed", "missed"].contains(&text(&event, "event")) {
-                    text(&event, "number").clone_into(&mut after);
+                    ServerEventBody::Missed => continue 'again,
+                    body => print_step(body),
                 }
             }
         }
         let turn = rested(self.client, &self.session).await?;
-        print_rest(&turn, &shown);
+        if let Some(turn) = &turn {
+            print_rest(turn, &shown);
+        }
         Ok(turn)
     }
 
-    async fn next(&self, events: &mut EventReader) -> Result<Option<Value>> {
+    async fn next(&self, events: &mut EventReader) -> Result<Option<ServerEvent>> {
         loop {
             tokio::select! {
                 event = events.next() => return Ok(event),
-                _ = tokio::signal::ctrl_c() => {
-                    self.client.post(&self.path("/stop"), &json!({})).await?;
-                }
+                _ = tokio::signal::ctrl_c() => drop(self.stop().await?),
             }
         }
     }
 
-    pub(super) async fn came_to(&mut self, turn: &Value) -> Result<Exit> {
-        match text(turn, "ends") {
-            _ if turn.is_null() => Ok(Exit::Waiting),
-            "waiting" => {
-                let waiting = turn["waiting"].as_array().into_iter().flatten();
-                let waiting = waiting.filter_map(|id| id.as_str().map(str::to_owned)).collect();
-                self.ask(waiting).await
-            }
-            "output" => Ok(exit_of_output(turn)),
-            _ => Ok(Exit::Failed),
+    pub(super) async fn came_to(&mut self, turn: Option<TurnView>) -> Result<Exit> {
+        let Some(turn) = turn else { return Ok(Exit::Waiting) };
+        match turn.ends {
+            TurnEnd::Waiting => self.ask(turn.waiting).await,
+            TurnEnd::Output => Ok(exit_of_output(&turn)),
+            TurnEnd::Degraded | TurnEnd::Limit | TurnEnd::Stopped => Ok(Exit::Failed),
         }
     }
 
@@ -213,13 +201,13 @@ impl Remote<'_> {
     pub(super) async fn ask(&mut self, mut waiting: Vec<String>) -> Result<Exit> {
         while let Some(id) = waiting.first().cloned() {
             let path = self.question_path(&id);
-            let row = self.client.get(&path).await?;
+            let row: QuestionRow = self.client.get(&path).await?;
             super::inspect::print_question(self.client, &row);
             if !self.is_terminal {
                 return Ok(Exit::Waiting);
             }
             let words = &self.phrases.serving;
-            let is_doubt = allows(&row, "happened");
+            let is_doubt = row.answers.contains(&AnswerKind::Happened);
             let prompt = format!("{} ", if is_doubt { words.remote_doubt } else { words.remote_ask });
             let Some(typed) = self.line(&prompt).await?.filter(|typed| !typed.trim().is_empty()) else {
                 return Ok(Exit::Waiting);
@@ -228,34 +216,28 @@ impl Remote<'_> {
                 return Ok(self.command(typed.trim()).await?.unwrap_or(Exit::Waiting));
             }
             // Other input is requested again, so that a decision is never an accident.
-            let Some(mut body) = decision(typed.trim(), &row) else {
+            let Some(answer) = decision(typed.trim(), &row.answers, row.schema.as_ref()) else {
                 output::warning(words.remote_unclear);
                 continue;
             };
-            if let (true, None, Some(steps)) =
-                (body["decision"] == "happened", body.get("result"), steps_that_read_it(&row))
-            {
+            let has_no_result = is_doubt && typed.trim().eq_ignore_ascii_case(AnswerKind::Happened.name());
+            if let Some(steps) = steps_that_read_it(&row).filter(|_| has_no_result) {
                 output::warning(&fill(words.remote_result, &[&steps]));
                 continue;
             }
-            body["digest"] = row["digest"].clone();
-            let accepted = match self.client.post(&format!("{path}/answer"), &body).await {
-                Ok(accepted) => accepted,
+            let request = AnswerRequest { answer, digest: Some(row.digest) };
+            let taken: Taken = match self.client.post(&format!("{path}/answer"), &request).await {
+                Ok(taken) => taken,
                 // It was answered elsewhere, or the answer is invalid: show it again.
                 Err(ClientError::Refused { message, .. }) => {
                     output::warning(&message);
-                    let known = self.client.get(&self.path("")).await?;
-                    waiting = ids(&known["questions"], "id");
+                    waiting = ids(self.session_view().await?.questions);
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
-            let turn = self.follow(text(&accepted, "event")).await?;
-            if turn.is_null() {
-                return Ok(Exit::Waiting);
-            }
-            waiting =
-                turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+            let Some(turn) = self.follow(&taken.event).await? else { return Ok(Exit::Waiting) };
+            waiting = turn.waiting;
         }
         Ok(Exit::Done)
     }
@@ -279,44 +261,39 @@ impl Remote<'_> {
 }
 
 /// The typed answer; none if it does not answer the question.
-fn decision(typed: &str, row: &Value) -> Option<Value> {
+fn decision(typed: &str, answers: &[AnswerKind], schema: Option<&Value>) -> Option<AnswerBody> {
     let said = typed.to_lowercase();
-    if allows(row, "value") {
-        return Some(json!({"decision": "value", "value": value_said(typed, row.get("schema"))}));
+    if answers.contains(&AnswerKind::Value) {
+        return Some(AnswerBody::Value { value: value_said(typed, schema) });
     }
-    if allows(row, "happened") {
+    if answers.contains(&AnswerKind::Happened) {
         return match said.split_once(char::is_whitespace) {
             Some(("happened", _)) => {
                 let result: Value = serde_json::from_str(typed["happened".len()..].trim()).ok()?;
-                Some(json!({"decision": "happened", "result": result}))
+                Some(AnswerBody::Happened { result })
             }
-            None if said == "happened" => Some(json!({"decision": "happened"})),
-            None if said == "did-not" || said == "did_not" => Some(json!({"decision": "did_not"})),
+            None if said == "happened" => Some(AnswerBody::Happened { result: Value::Null }),
+            None if said == "did-not" || said == "did_not" => Some(AnswerBody::DidNot),
             _ => None,
         };
     }
     let (first, reason) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     match first.to_lowercase().trim_end_matches([',', '.', ':']) {
-        "y" | "yes" | "д" | "да" if reason.is_empty() => Some(json!({"decision": "approve"})),
-        "n" | "no" | "н" | "нет" => Some(json!({"decision": "deny", "reason": reason.trim()})),
+        "y" | "yes" | "д" | "да" if reason.is_empty() => Some(AnswerBody::Approve { only: None }),
+        "n" | "no" | "н" | "нет" => Some(AnswerBody::Deny { reason: reason.trim().to_owned(), only: None }),
         _ => None,
     }
 }
 
-/// Whether a question allows this answer.
-fn allows(row: &Value, answer: &str) -> bool {
-    row["answers"].as_array().is_some_and(|all| all.iter().any(|known| known == answer))
-}
-
-/// The ids in a list of rows.
-fn ids(rows: &Value, name: &str) -> Vec<String> {
-    rows.as_array().into_iter().flatten().filter_map(|row| row[name].as_str().map(str::to_owned)).collect()
+/// The ids of questions.
+fn ids(questions: Vec<QuestionRow>) -> Vec<String> {
+    questions.into_iter().map(|question| question.id).collect()
 }
 
 /// The result of a turn, without the text that was already streamed.
-fn print_rest(turn: &Value, said: &[String]) {
-    let mut rest = text(turn, "text");
-    for words in turn["said"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+fn print_rest(turn: &TurnView, said: &[String]) {
+    let mut rest = turn.text.as_str();
+    for words in &turn.said {
         let is_shown = said.iter().any(|shown| shown == words);
         rest = rest.strip_prefix(visible(words).as_str()).filter(|_| is_shown).unwrap_or(rest).trim_start_matches('\n');
     }
@@ -344,24 +321,25 @@ mod tests {
 
     #[test]
     fn only_a_yes_approves_and_only_a_no_denies() {
-        let call = json!({"answers": ["approve", "deny", "edit"]});
-        assert_eq!(decision("Да", &call), Some(json!({"decision": "approve"})));
-        assert_eq!(decision("n", &call), Some(json!({"decision": "deny", "reason": ""})));
-        assert_eq!(decision("n not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
-        assert_eq!(decision("Нет, позже", &call), Some(json!({"decision": "deny", "reason": "позже"})));
+        let call = |typed| decision(typed, &[AnswerKind::Approve, AnswerKind::Deny, AnswerKind::Edit], None);
+        let deny = |reason: &str| Some(AnswerBody::Deny { reason: reason.to_owned(), only: None });
+        assert_eq!(call("Да"), Some(AnswerBody::Approve { only: None }));
+        assert_eq!(call("n"), deny(""));
+        assert_eq!(call("n not today"), deny("not today"));
+        assert_eq!(call("Нет, позже"), deny("позже"));
         for other in ["yes please", "e", "not today", "wait", "y but later"] {
-            assert_eq!(decision(other, &call), None, "`{other}` decides nothing");
+            assert_eq!(call(other), None, "`{other}` decides nothing");
         }
-        let value = json!({"answers": ["value", "deny"], "schema": {"type": "integer"}});
-        assert_eq!(decision("4", &value), Some(json!({"decision": "value", "value": 4})));
-        let doubt = json!({"answers": ["happened", "did_not"]});
-        assert_eq!(decision("happened", &doubt), Some(json!({"decision": "happened"})));
-        assert_eq!(decision("did-not", &doubt), Some(json!({"decision": "did_not"})));
-        let with_result = json!({"decision": "happened", "result": {"A": 1}});
-        assert_eq!(decision("happened {\"A\": 1}", &doubt), Some(with_result));
-        assert_eq!(decision("happened today", &doubt), None, "a result is JSON");
+        let schema = json!({"type": "integer"});
+        let value = decision("4", &[AnswerKind::Value, AnswerKind::Deny], Some(&schema));
+        assert_eq!(value, Some(AnswerBody::Value { value: json!(4) }));
+        let doubt = |typed| decision(typed, &[AnswerKind::Happened, AnswerKind::DidNot], None);
+        assert_eq!(doubt("happened"), Some(AnswerBody::Happened { result: Value::Null }));
+        assert_eq!(doubt("did-not"), Some(AnswerBody::DidNot));
+        assert_eq!(doubt("happened {\"A\": 1}"), Some(AnswerBody::Happened { result: json!({"A": 1}) }));
+        assert_eq!(doubt("happened today"), None, "a result is JSON");
         for word in ["y", "yes", "no", "perhaps"] {
-            assert_eq!(decision(word, &doubt), None, "`{word}` does not say whether it happened");
+            assert_eq!(doubt(word), None, "`{word}` does not say whether it happened");
         }
     }
 }

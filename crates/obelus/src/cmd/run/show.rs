@@ -85,7 +85,11 @@ impl ShowOptions {
             // A detached call may still be in doubt, or wait for an answer. At a limit, a person can answer too.
             TurnEnd::Output | TurnEnd::Limit if session.questions().iter().any(Question::is_open) => Exit::Waiting,
             TurnEnd::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
-            TurnEnd::Output if reply.calls.iter().any(StepLine::is_left_undone) => Exit::Failed,
+            TurnEnd::Output
+                if reply.calls.iter().any(|call| StepLine::is_left_undone(call.status, call.error.as_deref())) =>
+            {
+                Exit::Failed
+            }
             TurnEnd::Output if approved.is_some_and(|id| has_failed(session, reply, id)) => Exit::Failed,
             TurnEnd::Output => Exit::Done,
             TurnEnd::Waiting => Exit::Waiting,

@@ -213,7 +213,7 @@ fn document(spec: &SessionSpec, inputs: Inputs, calls: Vec<Value>, new_paths: &N
     let is_kept = |message: &&Message| match message {
         Message::Text(text) => text.role == Role::System,
         Message::Plan(_) => false,
-        Message::Data(data) => data.kind != "input",
+        Message::Data(data) => !data.is_input(),
         _ => true,
     };
     let mut context: Vec<Value> = spec.context.messages().iter().filter(is_kept).map(Message::to_json).collect();
