@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `gate`, `reason` | `Gate::judge`, the only place where a verdict is made; its reasons |
 //! | `rules`, `matching`, `index` | the policy of an agent's file, and how its rules are found; `check`: its examples |
-//! | `provenance` | the origins of a call's values |
+//! | `provenance`, `edited_origins` | the origins of a call's values; after a person's edit |
 //! | `consent` | standing consents of a session |
 //! | `explain` | the verdict on a call in a file, with all findings |
 //! | `simulate`, `planned_origins` | the simulation of a plan, and the origins of values to come |
@@ -13,6 +13,7 @@
 
 mod check;
 mod consent;
+mod edited_origins;
 mod explain;
 pub(crate) mod gate;
 mod index;
@@ -28,6 +29,7 @@ mod why;
 pub use check::PolicyFault;
 pub use consent::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
 pub(crate) use consent::{fields_of, hosts, never, pays};
+pub(crate) use edited_origins::EditedOrigins;
 pub use explain::explain;
 pub(crate) use explain::explain_in;
 pub(crate) use gate::Mode;

@@ -237,12 +237,13 @@ impl Host {
 
     /// Creates a stored session with this name.
     pub async fn create(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
-        self.inner.create(id, spec, Vec::new()).await
+        self.create_in(id, spec, None).await
     }
 
-    /// Like [`Self::create`], in this mode; by default in the agent's.
+    /// Like [`Self::create`], in this mode; by default in the agent's. The mode of the agent's file stays known, so
+    /// that the session follows a change of it (POL-9).
     pub async fn create_in(&self, id: &str, spec: SessionSpec, mode: Option<Mode>) -> Result<SessionHandle, HostError> {
-        self.inner.create(id, spec, mode.map(|mode| Input::Mode { mode }).into_iter().collect()).await
+        self.inner.create(id, spec, mode, None).await
     }
 
     /// Creates a stored session with an existing state, in this mode or the agent's. If the state does not fit,
@@ -255,9 +256,8 @@ impl Host {
         mode: Option<Mode>,
         by: &str,
     ) -> Result<SessionHandle, HostError> {
-        let mode = mode.map(|mode| Input::Mode { mode });
         let state = Input::State { state, by: by.to_owned(), is_whole: false };
-        self.inner.create(id, spec, mode.into_iter().chain([state]).collect()).await
+        self.inner.create(id, spec, mode, Some(state)).await
     }
 
     /// Creates a session that is not stored: it ends with its last handle.

@@ -122,6 +122,8 @@ pub struct LocalOptions {
     pub later_activities: BTreeSet<String>,
     /// Nobody can answer questions of running calls: they are declined at once.
     pub unattended: bool,
+    /// The mode in which a new session begins, if it is not the agent's. It is stored as the first input.
+    pub(crate) mode: Option<Mode>,
 }
 
 /// Why a spec is invalid.
@@ -220,6 +222,11 @@ impl SessionSpec {
             questions_after: 0,
             local: LocalOptions::default(),
         }
+    }
+
+    /// The mode in which a new session begins. Its initial reads are judged by it.
+    pub fn first_mode(&self) -> Mode {
+        self.local.mode.unwrap_or(self.settings.mode)
     }
 
     /// Sets its input, which must fit the schema of the kind `input` (PLAN-12).

@@ -38,7 +38,7 @@ fn start(
     index: usize,
 ) -> Option<tokio::task::JoinHandle<Option<Value>>> {
     let tool = spec.context.tool(read.tool())?;
-    let gate = Gate::new(&spec.settings.policy, spec.settings.mode);
+    let gate = Gate::new(&spec.settings.policy, spec.first_mode());
     let verdict = explain(&Value::Object(read.call.clone()), &spec.context, gate).ok()?.verdict;
     if verdict.ruling() != Ruling::Allow {
         return None;

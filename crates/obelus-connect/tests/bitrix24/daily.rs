@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use obelus_connect::StandardConnector;
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
-use obelus_kernel::session::Outcome;
+use obelus_kernel::session::{Mode, Outcome};
 use obelus_runtime::files::AgentCatalogue;
-use obelus_runtime::{Agent, Connector, Elicitor, Language, Secret, SessionSpec, Work};
+use obelus_runtime::{Agent, Connector, Elicitor, Host, Language, MemoryStore, Secret, SessionSpec, Work};
 use obelus_sandbox::{Events, Portal, SandboxOptions};
 use serde_json::{Value, json};
 
@@ -221,6 +221,31 @@ async fn events_are_offered_only_where_the_portal_permits_them() {
 async fn in_shadow_mode_nothing_is_read_at_the_start() {
     let spec = begun(Events::Strict, "BEGUN_SHADOW_WEBHOOK", "shadow", json!({})).await;
     assert!(spec.withheld.is_empty() && spec.context.view("portal").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_mode_of_a_new_session_decides_whether_it_reads_at_the_start() {
+    let office = Office::new().await;
+    Secret::provide("BEGUN_IN_MODE_WEBHOOK", Secret::new(office.portal.base_url()));
+    let host = Host::builder(StandardConnector::new()).store(Arc::new(MemoryStore::new())).build();
+    for (of_agent, chosen, reads) in [
+        (Mode::Full, Some(Mode::Shadow), false),
+        (Mode::Shadow, Some(Mode::Canary), true),
+        (Mode::Shadow, None, false),
+        (Mode::Canary, None, true),
+    ] {
+        let mut spec = SessionSpec::from_agent(Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap());
+        spec.activities[0].bound["bitrix24"]["bitrix24"]["webhook"] = "$BEGUN_IN_MODE_WEBHOOK".into();
+        spec.settings.mode = of_agent;
+        let id = format!("{}-{}", of_agent.name(), chosen.map_or("own", Mode::name));
+        let before = office.portal.requests();
+        let session = host.create_in(&id, spec, chosen).await.unwrap();
+        assert_eq!(office.portal.requests() > before, reads, "{id}");
+        let knows = |session: &obelus_kernel::session::Session| session.context().view("portal").is_some();
+        assert_eq!(session.inspect(knows).await.unwrap(), reads, "{id}");
+        let mode = session.inspect(|session| (session.settings().mode, session.file_mode())).await.unwrap();
+        assert_eq!(mode, (chosen.unwrap_or(of_agent), of_agent), "{id}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

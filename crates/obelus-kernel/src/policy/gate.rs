@@ -13,7 +13,6 @@ use super::provenance::Place;
 use super::reason::Reason;
 use super::rules::{Policy, PolicyRule};
 use crate::call::Call;
-use crate::fault::Rule;
 use crate::origin::Origins;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
@@ -75,59 +74,63 @@ impl Ruling {
 
 /// A verdict on a call. Only the gate creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    ruling: Ruling,
-    reasons: Vec<Reason>,
+pub struct Verdict(Decided);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Decided {
+    /// It runs, maybe because of a standing consent.
+    Allow(Option<Reason>),
+    Confirm(Vec<Reason>),
+    Refuse(Reason),
 }
 
 impl Verdict {
     /// The ruling.
     pub fn ruling(&self) -> Ruling {
-        self.ruling
+        match self.0 {
+            Decided::Allow(_) => Ruling::Allow,
+            Decided::Confirm(_) => Ruling::Confirm,
+            Decided::Refuse(_) => Ruling::Refuse,
+        }
     }
 
     /// Whether the call runs without a person.
     pub fn is_allowed(&self) -> bool {
-        self.ruling == Ruling::Allow
+        self.ruling() == Ruling::Allow
     }
 
     /// The reasons. If it is allowed, the standing consent that replaced a person's answer, if any.
     pub fn reasons(&self) -> &[Reason] {
-        &self.reasons
+        match &self.0 {
+            Decided::Allow(consent) => consent.as_slice(),
+            Decided::Confirm(reasons) => reasons,
+            Decided::Refuse(reason) => std::slice::from_ref(reason),
+        }
+    }
+
+    /// The reasons for asking a person, none if it is allowed; or the reason for which it is refused.
+    pub(crate) fn or_refusal(self) -> Result<Vec<Reason>, Reason> {
+        match self.0 {
+            Decided::Allow(_) => Ok(Vec::new()),
+            Decided::Confirm(reasons) => Ok(reasons),
+            Decided::Refuse(reason) => Err(reason),
+        }
     }
 
     /// The same, but a person decides, for this reason too. A standing consent does not cover it.
     fn and_confirm(self, reason: Reason) -> Self {
-        if self.ruling == Ruling::Refuse {
-            return self;
-        }
-        let mut reasons = vec![reason];
-        if self.ruling == Ruling::Confirm {
-            reasons.extend(self.reasons);
-        }
-        Self { ruling: Ruling::Confirm, reasons }
-    }
-
-    /// The reasons, owned.
-    pub(crate) fn into_reasons(self) -> Vec<Reason> {
-        self.reasons
-    }
-
-    /// Whether the mode refuses it, not a rule.
-    pub(crate) fn is_by_mode(&self) -> bool {
-        self.ruling == Ruling::Refuse && matches!(self.reasons.first(), Some(Reason::Mode(..)))
-    }
-
-    /// The rule by which it refuses a call.
-    pub(crate) fn rule(&self) -> Rule {
-        if self.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 }
+        Self(match self.0 {
+            Decided::Allow(_) => Decided::Confirm(vec![reason]),
+            Decided::Confirm(reasons) => Decided::Confirm([vec![reason], reasons].concat()),
+            refused @ Decided::Refuse(_) => refused,
+        })
     }
 
     /// The JSON for other programs.
     pub(crate) fn to_json(&self) -> Value {
-        let mut form = json!({"verdict": self.ruling.name()});
-        if !self.reasons.is_empty() {
-            form["reasons"] = self.reasons.iter().map(ToString::to_string).collect();
+        let mut form = json!({"verdict": self.ruling().name()});
+        if !self.reasons().is_empty() {
+            form["reasons"] = self.reasons().iter().map(ToString::to_string).collect();
         }
         form
     }
@@ -198,9 +201,9 @@ impl Explanation {
     /// The JSON for other programs.
     pub fn to_json(&self) -> Value {
         let spoken = |one: &Finding| json!({"by": one.by, "says": one.says, "why": one.why.to_string()});
-        let reasons: Vec<String> = self.verdict.reasons.iter().map(ToString::to_string).collect();
+        let reasons: Vec<String> = self.verdict.reasons().iter().map(ToString::to_string).collect();
         json!({
-            "verdict": self.verdict.ruling.name(),
+            "verdict": self.verdict.ruling().name(),
             "reasons": reasons,
             "spoken": self.findings.iter().map(spoken).collect::<Vec<_>>(),
         })
@@ -247,8 +250,8 @@ impl<'a> Gate<'a> {
     }
 
     fn judge_by_rules(&self, proposal: &Proposal<'_>) -> Verdict {
-        if let Some(refusal) = self.refusal_by_mode(proposal.tool) {
-            return refusal;
+        if let Some(reason) = self.refusal_by_mode(proposal.tool) {
+            return Verdict(Decided::Refuse(reason));
         }
         let mut reasons = Vec::new();
         let mut refusal = None;
@@ -257,14 +260,14 @@ impl<'a> Gate<'a> {
             Ruling::Confirm => reasons.push(why()),
             Ruling::Refuse => refusal = Some(why()),
         });
-        match refusal {
-            Some(reason) => Verdict { ruling: Ruling::Refuse, reasons: vec![reason] },
-            None if reasons.is_empty() => Verdict { ruling: Ruling::Allow, reasons },
+        Verdict(match refusal {
+            Some(reason) => Decided::Refuse(reason),
+            None if reasons.is_empty() => Decided::Allow(None),
             None => match self.consent_for(proposal, &reasons) {
-                Some(reason) => Verdict { ruling: Ruling::Allow, reasons: vec![reason] },
-                None => Verdict { ruling: Ruling::Confirm, reasons },
+                Some(reason) => Decided::Allow(Some(reason)),
+                None => Decided::Confirm(reasons),
             },
-        }
+        })
     }
 
     /// The standing consent that covers a call with these reasons.
@@ -317,15 +320,14 @@ impl<'a> Gate<'a> {
     }
 
     /// The first part of [`Self::judge`], for calls that were judged before: the mode may have been lowered since.
-    pub(crate) fn refusal_by_mode(&self, tool: &Tool) -> Option<Verdict> {
-        let reason = || Reason::Mode(self.mode, tool.effect.name().to_owned());
-        (!self.mode.permits(tool.effect)).then(|| Verdict { ruling: Ruling::Refuse, reasons: vec![reason()] })
+    pub(crate) fn refusal_by_mode(&self, tool: &Tool) -> Option<Reason> {
+        (!self.mode.permits(tool.effect)).then(|| Reason::Mode(self.mode, tool.effect.name().to_owned()))
     }
 
     /// The verdict with all findings.
     pub fn explain(&self, proposal: &Proposal<'_>) -> Explanation {
         let mut findings = Vec::new();
-        let by_mode = self.refusal_by_mode(proposal.tool).into_iter().flat_map(Verdict::into_reasons);
+        let by_mode = self.refusal_by_mode(proposal.tool);
         findings.extend(by_mode.map(|why| Finding { by: "mode".to_owned(), says: Ruling::Refuse, why }));
         self.each_finding(proposal, &mut |by, says, why| {
             findings.push(Finding { by: by.to_string(), says, why: why() });

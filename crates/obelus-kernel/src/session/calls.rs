@@ -144,7 +144,7 @@ impl Session {
         }
         let call = Arc::clone(self.scheduler.call(at));
         if let Some(refusal) = self.current_refusal(at) {
-            return self.refuse(at, &refusal);
+            return self.refuse(at, refusal);
         }
         if self.judge_again(at, &call) != Judged::Allowed {
             return;
@@ -180,8 +180,7 @@ impl Session {
             return self.tasks.hold(at);
         }
         if let Some(refusal) = self.current_refusal(at) {
-            let reason = refusal.reasons().first().map(ToString::to_string).unwrap_or_default();
-            return self.finish(at, Outcome::Error(CallError::new(refusal.rule().name(), reason)));
+            return self.finish(at, Outcome::Error(CallError::new(refusal.rule().name(), refusal.to_string())));
         }
         self.scheduler.run_again(at, self.memory.now());
         self.send_to_driver(at);

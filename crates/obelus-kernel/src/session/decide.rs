@@ -123,7 +123,7 @@ impl Session {
             self.context().tool(name)
         });
         let mut refusals = tools.filter_map(|tool| self.gate().refusal_by_mode(tool));
-        match refusals.next().and_then(|refusal| refusal.into_reasons().into_iter().next()) {
+        match refusals.next() {
             None => Ok(()),
             Some(reason) => {
                 let text = format!("{reason}: change the mode first; the question stays");

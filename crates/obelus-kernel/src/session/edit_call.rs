@@ -14,13 +14,11 @@ use super::input::Decision;
 use super::refusals::{InvalidValue, RefusalCode as Code};
 use super::scheduler::Frozen;
 use super::{Refused, Session};
-use crate::call::Call;
 use crate::origin::{Origin, Origins};
-use crate::path::value_at;
-use crate::policy::{Proposal, Reason, Ruling};
+use crate::policy::{EditedOrigins, Place, Proposal, Provenance, Reason, values_at};
 use crate::tool::Tool;
 use obelus_notebook::describe::{CallPart, describe, marks};
-use obelus_notebook::edited::{changed_param, dotted_value, put};
+use obelus_notebook::edited::{changed_param, put};
 
 /// The result of an edit.
 pub(super) struct CallEdit {
@@ -82,8 +80,8 @@ impl Session {
         let (Some(tool), Some(frozen)) = (&call.tool, self.scheduler.frozen(at)) else { return Ok(None) };
         let respelled = self.context().respelled(params, tool);
         let respelled = respelled.map_err(|fault| Refused::new(Code::BadEdit, fault.text))?;
-        let mut edited = frozen.params(call);
-        let mut whole = frozen.call.clone();
+        let before = frozen.params(call);
+        let (mut edited, mut whole) = (before.clone(), frozen.call.clone());
         for (name, value) in respelled.as_ref().unwrap_or(params) {
             let value = self.changed_param(tool, &edited, (name, value))?;
             put(whole.make_mut(), name, value.clone());
@@ -92,10 +90,20 @@ impl Session {
         if let Some(breach) = tool.breaches(&edited).into_iter().next() {
             return Err(Refused::breach(Code::BadEdit, breach));
         }
-        let reasons = self.reasons_of_edit((call, tool), &edited, self.happened_before(call, &whole).as_ref())?;
-        let frozen = Frozen { call: whole, edited: Some(Arc::new(edited)) };
-        let question = self.question_with(question, index, at, &frozen, reasons);
-        Ok(Some(CallEdit { index, at, frozen, question }))
+        let after = Frozen { call: whole, edited: Some(Arc::new(edited)) };
+        let words = self.inbox.texts_of_decision(number, &Decision::Edit { params: params.clone() });
+        let grounds = self.grounds_after_edit(at, &words);
+        let provenance = self.provenance(at);
+        let grounding = grounds.as_ref().map(|grounds| self.grounding_in(grounds, provenance.instance));
+        let provenance = Provenance { grounding, ..provenance };
+        let edited = after.params(call);
+        let origins = EditedOrigins::new(&provenance, call, &before, &edited);
+        // The verdict does not see whether a doubt about the same call has been settled since it was asked about.
+        let is_same = after.call == frozen.call;
+        let reasons = self.reasons_of_edit(at, tool, &after, &provenance, &origins)?;
+        let reasons = if is_same { question.reasons.clone() } else { reasons };
+        let question = self.question_with(question, index, at, &after, &origins, reasons);
+        Ok(Some(CallEdit { index, at, frozen: after, question }))
     }
 
     /// A parameter after a person's change; none if it is removed.
@@ -109,24 +117,23 @@ impl Session {
         changed.map_err(|name| Refused::misfit(Code::BadEdit, name.text(), InvalidValue::UnknownParam(name)))
     }
 
-    /// Judges an edited call: why it would need a person, unless it is refused.
+    /// Judges an edited call: why it would need a person, unless it is refused. No standing consent replaces the person
+    /// who edits it.
     fn reasons_of_edit(
         &self,
-        (call, tool): (&Call, &Tool),
-        params: &Value,
-        earlier: Option<&Reason>,
+        at: JobRef,
+        tool: &Tool,
+        edited: &Frozen,
+        provenance: &Provenance<'_>,
+        origins: &EditedOrigins<'_>,
     ) -> Result<Vec<Reason>, Refused> {
-        let by_person = Origins::of(Origin::User);
-        // A person's values need no other grounding.
-        let verdict = self.settings.gate().judge(&Proposal {
-            earlier,
-            ..Proposal::new(call, tool, &|| params.clone(), &|_| Some(by_person.clone()), &by_person)
-        });
-        if verdict.ruling() == Ruling::Refuse {
-            let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));
-            return Err(Refused::misfit(Code::BadEdit, reason.to_string(), InvalidValue::Policy(reason)));
+        let (call, gate) = (self.scheduler.call(at), self.settings.gate());
+        let origins = |place: Place<'_>| origins.of(place);
+        let judge = |proposal: &Proposal<'_>| gate.judge(proposal);
+        match self.propose_as((at, Some(edited)), (call, tool), provenance, &origins, judge).or_refusal() {
+            Ok(reasons) => Ok(reasons),
+            Err(reason) => Err(Refused::misfit(Code::BadEdit, reason.to_string(), InvalidValue::Policy(reason))),
         }
-        Ok(verdict.into_reasons())
     }
 
     /// The question with the edited call: unchanged values keep their marks, the person's have none.
@@ -136,33 +143,25 @@ impl Session {
         index: usize,
         at: JobRef,
         frozen: &Frozen,
+        origins: &EditedOrigins<'_>,
         reasons: Vec<Reason>,
     ) -> Question {
-        let mut edited = question.clone();
-        let (call, provenance) = (self.scheduler.call(at), self.provenance(at));
+        let mut edited = Question { reasons, ..question.clone() };
+        let call = self.scheduler.call(at);
         let before = question.calls[index].call.clone();
         let origins = |part: CallPart<'_>| match part {
-            CallPart::Value(place, value) if value_at(&before, place) == Some(value) => {
-                provenance.of_place(call, place)
-            }
-            CallPart::Value(..) | CallPart::Proposal => Origins::default(),
-            CallPart::Scopes => provenance.of_scopes(call),
+            CallPart::Value(place, value) => origins.of_value(place, value),
+            CallPart::Proposal => Origins::default(),
+            CallPart::Scopes => origins.of(Place::Scopes).unwrap_or_default(),
         };
         let is_aside = |name: &str| call.aside(name).is_some();
         edited.description = describe(&frozen.call, &is_aside, &origins);
         let asked = &mut edited.calls[index];
         asked.marks = marks(&frozen.call, &is_aside, &origins);
-        let stays = |param: &str| dotted_value(&before, param) == dotted_value(&frozen.call, param);
+        let stays = |param: &str| values_at(&before, param) == values_at(&frozen.call, param);
         asked.grounded.retain(|one| stays(&one.param));
         asked.hash = self.hash_of(call, &frozen.call);
         asked.call = frozen.call.clone();
-        let is_marked = |path: &str| asked.marks.iter().any(|mark| mark.place.starts_with(path));
-        edited.reasons.retain(|reason| match reason {
-            Reason::UntrustedTarget { path, .. } => is_marked(path),
-            other => !other.is_about_repetition(),
-        });
-        let more: Vec<Reason> = reasons.into_iter().filter(|reason| !edited.reasons.contains(reason)).collect();
-        edited.reasons.extend(more);
         if let Some(tool) = &call.tool {
             change_after(&mut edited, index, tool, &frozen.params(call));
         }

@@ -52,6 +52,16 @@ impl Session {
         Some(grounds)
     }
 
+    /// The index after a person's edit of a job's call, with the words of the edit, if it matters for that call.
+    pub(super) fn grounds_after_edit(&self, at: JobRef, words: &[String]) -> Option<Cow<'_, GroundIndex>> {
+        let is_used = self.settings.needs_grounds(&self.scheduler.step_of(at).literal, self.scheduler.call(at));
+        let mut grounds = self.current_grounds().filter(|_| is_used && self.context().unreadable().is_none())?;
+        if !words.is_empty() {
+            grounds.to_mut().catch_up(self.context(), &[self.inbox.texts_by_people(), words].concat());
+        }
+        Some(grounds)
+    }
+
     /// How the values of a job's call are grounded, for the person who is asked.
     pub(super) fn grounded_values(&self, at: JobRef, call: &Call) -> Vec<Grounded> {
         let (Some(grounding), Some(tool)) = (self.provenance(at).grounding, &call.tool) else { return Vec::new() };

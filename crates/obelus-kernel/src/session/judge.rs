@@ -8,14 +8,14 @@ use super::Session;
 use super::ids::JobRef;
 use super::inbox::AskedCall;
 use super::report_error::ReportError;
-use super::scheduler::Status;
+use super::scheduler::{Frozen, Status};
 use crate::call::Call;
 use crate::call::freeze::frozen_call;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::origin::Origins;
 use crate::policy::{
-    Explanation, Gate, Proposal, Provenance, Reason, Ruling, Verdict, explain_in, is_unchanged_from_one_result,
+    Explanation, Gate, Place, Proposal, Provenance, Reason, Verdict, explain_in, is_unchanged_from_one_result,
 };
 use crate::tool::Tool;
 
@@ -86,7 +86,7 @@ impl Session {
         }
         self.scheduler.withdraw_approval(at);
         let verdict = self.verdict_on(at, call, tool);
-        self.ask_about_call(at, call, verdict.into_reasons());
+        self.ask_about_call(at, call, verdict.reasons().to_vec());
         Judged::Asked
     }
 
@@ -106,15 +106,19 @@ impl Session {
             let hash = || self.scheduler.frozen(at).map(|frozen| self.hash_of(call, &frozen.call)).unwrap_or_default();
             self.projection.expects(hash)
         };
-        match verdict.ruling() {
-            // An imported question waits in every mode; the mode is checked again before the call runs.
-            Ruling::Refuse if !(verdict.is_by_mode() && is_from_elsewhere()) => {
-                self.refuse(at, &verdict);
-                Judged::Refused
-            }
-            _ => {
-                self.ask_about_call(at, call, verdict.into_reasons());
+        match verdict.or_refusal() {
+            Ok(reasons) => {
+                self.ask_about_call(at, call, reasons);
                 Judged::Asked
+            }
+            // An imported question waits in every mode; the mode is checked again before the call runs.
+            Err(by_mode @ Reason::Mode(..)) if is_from_elsewhere() => {
+                self.ask_about_call(at, call, vec![by_mode]);
+                Judged::Asked
+            }
+            Err(reason) => {
+                self.refuse(at, reason);
+                Judged::Refused
             }
         }
     }
@@ -139,30 +143,41 @@ impl Session {
         provenance: &Provenance<'_>,
         judge: impl FnOnce(&Proposal<'_>) -> T,
     ) -> T {
+        let origins = |place: Place<'_>| provenance.of(call, place);
+        self.propose_as((at, self.scheduler.frozen(at)), (call, tool), provenance, &origins, judge)
+    }
+
+    /// The same with other parameters, and the origins of their values.
+    pub(super) fn propose_as<T>(
+        &self,
+        (at, frozen): (JobRef, Option<&Frozen>),
+        (call, tool): (&Call, &Tool),
+        provenance: &Provenance<'_>,
+        origins: &dyn Fn(Place<'_>) -> Option<Origins>,
+        judge: impl FnOnce(&Proposal<'_>) -> T,
+    ) -> T {
         let step = self.scheduler.step_of(at);
-        let params = || self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
+        let params = || frozen.map(|frozen| frozen.params(call)).unwrap_or_default();
         let may_follow = |path: &str| {
             step.before_reading && is_unchanged_from_one_result(self.context(), provenance.instance, &params(), path)
         };
-        let earlier = self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call));
+        let earlier = frozen.and_then(|frozen| self.happened_before(call, &frozen.call));
         judge(&Proposal {
             may_follow: &may_follow,
             grounding: provenance.grounding.as_ref(),
             earlier: earlier.as_ref(),
-            ..Proposal::new(call, tool, &params, &|place| provenance.of(call, place), &step.literal)
+            ..Proposal::new(call, tool, &params, origins, &step.literal)
         })
     }
 
-    pub(super) fn refuse(&mut self, at: JobRef, verdict: &Verdict) {
-        let reason = verdict.reasons().first();
-        let text = reason.map(ToString::to_string).unwrap_or_default();
+    pub(super) fn refuse(&mut self, at: JobRef, reason: Reason) {
         let call = Arc::clone(self.scheduler.call(at));
-        let origins = call.tool.as_ref().filter(|_| !verdict.is_by_mode()).and_then(|tool| {
+        let origins = call.tool.as_ref().filter(|_| !matches!(reason, Reason::Mode(..))).and_then(|tool| {
             self.propose(at, (&call, tool), &self.provenance(at), |proposal| self.gate().refused_origins(proposal))
         });
-        self.record_error(at, ReportError::by(verdict.rule(), text), false);
+        self.record_error(at, ReportError::by(reason.rule(), reason.to_string()), false);
         // The model reads the text. Channels have their own, chosen by the reason.
-        self.scheduler.explain_refusal(at, reason.cloned(), origins);
+        self.scheduler.explain_refusal(at, Some(reason), origins);
         self.close(at, Status::Refused);
     }
 }

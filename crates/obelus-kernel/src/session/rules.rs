@@ -11,7 +11,7 @@ use super::settings::Settings;
 use super::{Mode, Session};
 use crate::call::freeze::fitted;
 use crate::message::Message;
-use crate::policy::{Ruling, Verdict};
+use crate::policy::Reason;
 
 impl Session {
     /// The settings of the agent's file.
@@ -88,7 +88,7 @@ impl Session {
 
     /// Why a call that was allowed, approved or started earlier is refused now: by the mode, which may have been lowered
     /// since then, or by rules that have changed (POL-9).
-    pub(super) fn current_refusal(&self, at: JobRef) -> Option<Verdict> {
+    pub(super) fn current_refusal(&self, at: JobRef) -> Option<Reason> {
         self.scheduler.find(at)?;
         let call = self.scheduler.call(at);
         let tool = call.tool.as_deref()?;
@@ -96,7 +96,7 @@ impl Session {
             self.rules.changed()?;
             // The tool's definition may have changed.
             let tool = self.context().tool(&tool.name).map_or(tool, AsRef::as_ref);
-            Some(self.verdict_on(at, call, tool)).filter(|verdict| verdict.ruling() == Ruling::Refuse)
+            self.verdict_on(at, call, tool).or_refusal().err()
         };
         self.gate().refusal_by_mode(tool).or_else(by_rules)
     }

@@ -21,6 +21,7 @@ mod delegate_past;
 mod delegates;
 mod doubt;
 mod early;
+mod edit_origins;
 mod elicitations;
 mod events;
 mod follow_up;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use obelus_kernel::Time;
 use obelus_kernel::session::refusals::RefusalCode;
-use obelus_kernel::session::{Input, Refused, Session, Start, Task};
+use obelus_kernel::session::{Input, Mode, Refused, Session, Start, Task};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -79,12 +79,13 @@ impl HostShared {
         Ok(SessionHandle::new(slot))
     }
 
-    /// Creates a stored session. If its initial inputs are refused, nothing is stored.
+    /// Creates a stored session, in this mode or the agent's, with this state. If they are refused, nothing is stored.
     pub(super) async fn create(
         self: &Arc<Self>,
         id: &str,
         mut spec: SessionSpec,
-        first: Vec<Input>,
+        mode: Option<Mode>,
+        state: Option<Input>,
     ) -> Result<SessionHandle, HostError> {
         let store = self.store()?;
         self.check_workers(&spec)?;
@@ -95,14 +96,15 @@ impl HostShared {
         }
         spec.key = (self.options.draw_key)();
         spec.questions_after = store.removed(id)?.saturating_mul(QUESTIONS_OF_A_SESSION);
+        spec.local.mode = mode;
         let connections = self.options.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
         // Its servers may have brought tools.
         if let Err(error) = self.check_workers(&spec) {
             return Err(close_services(&connections, error).await);
         }
         spec.mask_secrets();
-        let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
-        let is_replaced = first.iter().any(|input| matches!(input, Input::State { .. }));
+        let is_replaced = state.is_some();
+        let first = mode.map(|mode| Input::Mode { mode }).into_iter().chain(state).map(without_secrets_of).collect();
         let created = self.store_new(id, &spec, &connections, first);
         let created = created.and_then(|()| match &self.options.workers {
             Some(_) => self.follow(&slot, &spec, connections.clone()).map(drop),

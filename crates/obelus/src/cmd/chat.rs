@@ -251,10 +251,8 @@ async fn open(args: &ChatArgs, notices: &Notices, is_alone: bool, side: &mut Use
         let Some((mut spec, first)) = begun(args, side).await? else { return Ok(None) };
         spec.local.unattended = is_alone;
         let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
-        let handle = host.create(id, spec).await.context(words_of(None).starting.not_started)?;
-        if let Some(mode) = args.how.mode {
-            handle.set_mode(mode.into()).await?;
-        }
+        let mode = args.how.mode.map(Into::into);
+        let handle = host.create_in(id, spec, mode).await.context(words_of(None).starting.not_started)?;
         return Ok(Some(OpenedChat {
             host,
             handle,

@@ -160,7 +160,8 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
             None => {
                 must_have_model(&spec, &begin)?;
                 spec.settings.persistent = true;
-                (host.create(id, spec).await?, Begin::With(begin))
+                let chosen = how.mode.map(Mode::from).filter(|mode| *mode != spec.settings.mode);
+                (host.create_in(id, spec, chosen).await?, Begin::With(begin))
             }
         };
         if handle.inspect(|session| session.paused().is_some()).await? {
