@@ -9,7 +9,7 @@ use obelus_words::fill;
 use super::Bot;
 use super::action::ButtonAction;
 use super::card::{self, CardFace};
-use super::intake::From;
+use super::intake::ChatUser;
 use super::state::{Card, Edit};
 use crate::ChannelError;
 use crate::types::{AnswerBody, FormFieldView, PreviewRequest, PreviewView, QuestionRow};
@@ -27,10 +27,12 @@ impl Bot {
     /// The view of an open question. An edit that is no longer valid for the question is discarded.
     pub(super) async fn shown_on(&self, card: &Card, row: &QuestionRow, language: Language) -> ShownCard {
         let plain = |face| ShownCard { face, text: card::plain(&row.text, &row.id), digest: row.digest.clone() };
-        let face = match () {
-            () if card.is_denying => CardFace::Denying,
-            () if card.is_consenting && !row.consents.is_empty() => CardFace::Consents,
-            () => CardFace::Answers,
+        let face = if card.is_denying {
+            CardFace::Denying
+        } else if card.is_consenting && !row.consents.is_empty() {
+            CardFace::Consents
+        } else {
+            CardFace::Answers
         };
         let Some(edit) = &card.edit else { return plain(face) };
         let Ok(form) = self.service.form(&row.id, Some(language)).await else { return plain(face) };
@@ -55,17 +57,17 @@ impl Bot {
     }
 
     /// Carries out a button that does not answer the question.
-    pub(super) async fn step(self: &Arc<Self>, from: &From, token: &str, card: &Card, action: ButtonAction) {
+    pub(super) async fn step(self: &Arc<Self>, from: &ChatUser, token: &str, card: &Card, action: ButtonAction) {
         match action {
-            ButtonAction::Deny => self.turn(token, |card| card.is_denying = true),
-            ButtonAction::Consents => self.turn(token, |card| card.is_consenting = true),
+            ButtonAction::Deny => self.change_card(token, |card| card.is_denying = true),
+            ButtonAction::Consents => self.change_card(token, |card| card.is_consenting = true),
             ButtonAction::Edit => {
                 let edit = Edit { is_choosing: true, ..card.edit.clone().unwrap_or_default() };
-                self.turn(token, |card| card.edit = Some(edit));
+                self.change_card(token, |card| card.edit = Some(edit));
             }
             ButtonAction::Back => {
                 let edit = card.edit.clone().and_then(Edit::back);
-                self.turn(token, |card| card.edit = edit);
+                self.change_card(token, |card| card.edit = edit);
             }
             ButtonAction::Field(index) => {
                 let Some(field) = self.field_of(card, |fields| fields.get(index)).await else { return };
@@ -73,7 +75,7 @@ impl Bot {
                 let mut edit = card.edit.clone().unwrap_or_default();
                 edit.place = Some(field.place);
                 edit.by = from.user;
-                self.turn(token, |card| card.edit = Some(edit));
+                self.change_card(token, |card| card.edit = Some(edit));
             }
             ButtonAction::Choice(index) => {
                 let place = card.edit.as_ref().and_then(|edit| edit.place.clone());
@@ -97,8 +99,8 @@ impl Bot {
         find(&form.fields).cloned()
     }
 
-    /// Puts something else on a card.
-    fn turn(&self, token: &str, change: impl FnOnce(&mut Card)) {
+    /// Shows something else on a card, instead of what it shows.
+    fn change_card(&self, token: &str, change: impl FnOnce(&mut Card)) {
         self.keep(|saved| {
             if let Some(card) = saved.cards.get_mut(token) {
                 (card.is_denying, card.is_consenting, card.edit) = (false, false, None);
@@ -108,7 +110,7 @@ impl Bot {
     }
 
     /// The card that waits for the value of a field from a user in a chat.
-    pub(super) fn card_for_value(&self, from: &From) -> Option<String> {
+    pub(super) fn card_for_value(&self, from: &ChatUser) -> Option<String> {
         let waits = |card: &Card| {
             let edit = card.edit.as_ref();
             card.chat == from.chat && edit.is_some_and(|edit| edit.place.is_some() && edit.by == from.user)
@@ -117,7 +119,7 @@ impl Bot {
     }
 
     /// From now on messages of the user go to the session again, not to a field.
-    pub(super) fn forget_fields(self: &Arc<Self>, from: &From) {
+    pub(super) fn forget_fields(self: &Arc<Self>, from: &ChatUser) {
         while let Some(token) = self.card_for_value(from) {
             let forgotten = self.keep(|saved| {
                 let edit = saved.cards.get_mut(&token).and_then(|card| card.edit.as_mut());
@@ -132,7 +134,7 @@ impl Bot {
 
     /// Takes a message as the value of the chosen field, and shows the call as it will run. An invalid value is
     /// reported, and the user can write another one.
-    pub(super) async fn take_value(self: &Arc<Self>, from: &From, token: &str, card: &Card, text: &str) {
+    pub(super) async fn take_value(self: &Arc<Self>, from: &ChatUser, token: &str, card: &Card, text: &str) {
         let Some(place) = card.edit.as_ref().and_then(|edit| edit.place.clone()) else { return };
         let mut edit = Edit { place: None, is_choosing: false, ..card.edit.clone().unwrap_or_default() };
         edit.typed.insert(place, text.to_owned());
@@ -150,7 +152,7 @@ impl Bot {
             }
             Ok(_) => Some(edit),
         };
-        self.turn(token, |card| card.edit = edit);
+        self.change_card(token, |card| card.edit = edit);
         self.keep(|saved| {
             // If the update is repeated, it is not taken for a message to the session.
             saved.offset = from.update.saturating_add(1);

@@ -44,15 +44,15 @@ const MEDIA: [&str; 12] = [
     "story",
 ];
 
-/// The sender, and the chat.
-pub(super) struct From {
+/// The user of an update, and their chat.
+pub(super) struct ChatUser {
     pub(super) user: i64,
     pub(super) chat: i64,
     pub(super) language: Language,
     pub(super) update: i64,
 }
 
-impl From {
+impl ChatUser {
     /// The sender and channel, as journals store them.
     fn by(&self) -> String {
         SentBy::InChannel { channel: CHANNEL, name: &self.user.to_string() }.to_string()
@@ -103,7 +103,7 @@ impl Bot {
 
     async fn message(self: &Arc<Self>, update: i64, message: TelegramMessage) {
         let Some(sender) = message.from.as_ref().filter(|sender| !sender.is_bot) else { return };
-        let from = From {
+        let from = ChatUser {
             user: sender.id,
             chat: message.chat.id,
             language: language_of(self.config.lang, sender.language_code.as_deref()),
@@ -143,7 +143,7 @@ impl Bot {
             || (!self.username.is_empty() && text.contains(&format!("@{}", self.username)))
     }
 
-    async fn words(self: &Arc<Self>, from: &From, text: &str, message: &TelegramMessage) {
+    async fn words(self: &Arc<Self>, from: &ChatUser, text: &str, message: &TelegramMessage) {
         let words = &from.language.words().bot;
         match text.trim() {
             "" => {}
@@ -177,7 +177,7 @@ impl Bot {
     }
 
     /// Stops the turn of a user's session. Without a session there is nothing to stop.
-    async fn stop_talk(&self, from: &From) {
+    async fn stop_talk(&self, from: &ChatUser) {
         let session = self.state_file.read(|saved| saved.session_of(from.user, from.chat));
         if self.state_file.read(|saved| saved.talks.contains_key(&session)) {
             let _ = self.service.stop(&session, Some(&from.input_id())).await;
@@ -189,7 +189,7 @@ impl Bot {
     }
 
     /// Sends a message to the user's session. The user is told if it is refused.
-    async fn say(self: &Arc<Self>, from: &From, text: &str) {
+    async fn say(self: &Arc<Self>, from: &ChatUser, text: &str) {
         let mut pause = Duration::from_millis(500);
         let mut tries = 0;
         loop {
@@ -217,13 +217,13 @@ impl Bot {
         }
     }
 
-    pub(super) fn not_taken(self: &Arc<Self>, from: &From, error: &ChannelError) {
+    pub(super) fn not_taken(self: &Arc<Self>, from: &ChatUser, error: &ChannelError) {
         let words = from.language.words().bot.not_taken;
         self.note(from.chat, fill(words, &[&error.words(from.language)]));
     }
 
     /// The session of a user, created if necessary, and shown in the chat.
-    async fn talk_of(self: &Arc<Self>, from: &From) -> Result<String, ChannelError> {
+    async fn talk_of(self: &Arc<Self>, from: &ChatUser) -> Result<String, ChannelError> {
         let session = self.state_file.read(|saved| saved.session_of(from.user, from.chat));
         if !self.state_file.read(|saved| saved.talks.contains_key(&session)) {
             let lang = Some(from.language.code().to_owned());
@@ -269,23 +269,25 @@ impl Bot {
     }
 
     /// Takes a message as the reason of a denial or as the requested value of a card. Returns whether it was one.
-    async fn answer_in_words(self: &Arc<Self>, from: &From, token: &str, text: &str) -> bool {
+    async fn answer_in_words(self: &Arc<Self>, from: &ChatUser, token: &str, text: &str) -> bool {
         let Some(card) = self.state_file.read(|saved| saved.cards.get(token).cloned()) else { return false };
         let Ok(row) = self.service.question(&card.question, Some(from.language)).await else { return false };
         let asks_field = card.edit.as_ref().is_some_and(|edit| edit.place.is_some());
-        let answer = match () {
-            () if asks_field && row.status == QuestionStatus::Requested => {
+        if asks_field {
+            if row.status == QuestionStatus::Requested {
                 self.take_value(from, token, &card, text).await;
-                return true;
-            }
-            () if asks_field => {
+            } else {
                 self.note(from.chat, from.language.words().bot.used.to_owned());
                 self.refresh_later(token);
-                return true;
             }
-            () if card.is_denying => AnswerBody::Deny { reason: text.to_owned(), only: None },
-            () if row.answers.contains(&AnswerKind::Value) => AnswerBody::Value { value: card::typed(text, &row) },
-            () => return false,
+            return true;
+        }
+        let answer = if card.is_denying {
+            AnswerBody::Deny { reason: text.to_owned(), only: None }
+        } else if row.answers.contains(&AnswerKind::Value) {
+            AnswerBody::Value { value: card::typed(text, &row) }
+        } else {
+            return false;
         };
         self.answer(from, token, &card.question, answer, &card.digest).await;
         true
@@ -308,7 +310,7 @@ impl Bot {
         {
             self.keep(|saved| saved.cards.get_mut(token).map(|card| card.message = Some(message.message_id)));
         }
-        let from = From { user: press.from.id, chat: card.chat, language, update };
+        let from = ChatUser { user: press.from.id, chat: card.chat, language, update };
         if action.is_step() {
             self.answer_press(&press.id, "");
             return self.step(&from, token, &card, action).await;
@@ -352,7 +354,7 @@ impl Bot {
     }
 
     /// Answers a question. The result is shown by an event of the session; a refusal is shown at once.
-    async fn answer(self: &Arc<Self>, from: &From, token: &str, question: &str, answer: AnswerBody, digest: &str) {
+    async fn answer(self: &Arc<Self>, from: &ChatUser, token: &str, question: &str, answer: AnswerBody, digest: &str) {
         let (by, id) = (from.by(), from.input_id());
         if let Err(error) = self.service.answer(question, answer, &by, Some(digest), Some(&id)).await {
             self.memory().pressed.remove(token);
