@@ -26,6 +26,9 @@ phrases! {
         the_turn: "; последний ход: {}", "; the latest turn: {}";
         in_and_out: " (запросы {}, ответы {})", " ({} in, {} out)";
         damaged: "с записи {} журнал повреждён: {}", "from record {} on it is damaged: {}";
+        damaged_end:
+            "конец журнала повреждён, начиная с записи {} ({}), и сессия не продолжается: в повреждённых записях могло быть что-то начато. Вернуться к последнему покою, записи {}: obelus sessions back {} --save ФАЙЛ",
+            "the end of its journal is damaged from record {} on ({}), and it is not continued: the damaged records may have started something. To go back to its last rest, record {}: obelus sessions back {} --save FILE";
         no_calls_done:
             "«{}» ещё не выполнила ни одного вызова: повторять нечего",
             "`{}` has done no calls yet: there is nothing to run again";
