@@ -60,6 +60,7 @@ phrases! {
         rules_settings: "настройки", "settings";
         rules_tools: "инструменты: {}", "tools: {}";
         rules_removed: "больше нет: {}", "no longer there: {}";
+        nothing_to_do: "«{}» больше не на паузе; делать ей нечего", "`{}` is no longer paused; it has nothing to do";
         paused_now:
             "«{}» на паузе: ничего не начнётся до obelus sessions resume {}",
             "`{}` is paused: nothing starts until `obelus sessions resume {}`";
@@ -216,6 +217,7 @@ phrases! {
     /// Sessions that are copied, moved, imported and removed.
     CarriedWords {
         stays: "{} остаётся: {}", "{} stays: {}";
+        stays_after: "{} остаётся; удалено до неё: {}", "{} stays; removed before it: {}";
         removed: "удалена {} сессия|удалены {} сессии|удалено {} сессий", "{} session removed|{} sessions removed";
         would_remove:
             "была бы удалена {} сессия|были бы удалены {} сессии|было бы удалено {} сессий",
