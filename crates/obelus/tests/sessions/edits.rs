@@ -31,7 +31,7 @@ fn an_edit_that_cannot_be_meant_is_refused_and_the_question_stays() {
     fs::write(harness.folder.join("book.yaml"), PLAN).unwrap();
     assert_eq!(harness.does(&["plan", "run", "book.yaml", "--session", "s"]).status.code(), Some(3));
     for (params, why) in [
-        ("{}", "changes nothing; to let the call run as it is, answer `approve`"),
+        ("{}", "changes nothing; to let the call run as it is, approve it (obelus approve)"),
         (r#"{"fields": {"A": 1}}"#, "changes nothing"),
         (r#"{"day": "2026-02-31"}"#, "`day`: \"2026-02-31\" is not a \"date\""),
         (r#"{"mail": "Anna"}"#, "`mail`: \"Anna\" is not a \"email\""),
