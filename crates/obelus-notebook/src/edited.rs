@@ -88,6 +88,31 @@ fn exact(fields: &Map<String, Value>) -> Option<&Value> {
     fields.get(EXACTLY).filter(|_| fields.len() == 1)
 }
 
+/// An item of a list, in which `_exactly` only sets what is set anyway.
+fn literal(item: &Value) -> Value {
+    match item {
+        Value::Object(fields) if let Some(exact) = exact(fields) => exact.clone(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), literal(value))).collect(),
+        Value::Array(items) => items.iter().map(literal).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The first name of a change that would change a field of another spelling, although a service may tell the two apart:
+/// neither the schema nor a label names the field, or the change has both names.
+pub fn other_spelling(
+    tool: &Tool,
+    params: &Value,
+    changes: &Map<String, Value>,
+    language: Option<&str>,
+) -> Option<UnknownName> {
+    let edit = ParamEdit { tool, language };
+    let of_param = |(name, change): (&String, &Value)| {
+        edit.other_spelling(name, params.get(name)?, change, property(tool.params(), name))
+    };
+    changes.iter().find_map(of_param)
+}
+
 struct ParamEdit<'a> {
     tool: &'a Tool,
     language: Option<&'a str>,
@@ -112,7 +137,7 @@ impl ParamEdit<'_> {
             Value::Object(fields) if !fields.is_empty() => fields,
             Value::Array(items) => {
                 self.check_items(place, present, items, schema)?;
-                return Ok(Some(change.clone()));
+                return Ok(Some(literal(change)));
             }
             other => return Ok(Some(other.clone())),
         };
@@ -146,6 +171,26 @@ impl ParamEdit<'_> {
             self.merged(&format!("{place}[{index}]"), former, item, of_item)?;
         }
         Ok(())
+    }
+
+    /// [`other_spelling`] within a value.
+    fn other_spelling(
+        &self,
+        place: &str,
+        present: &Value,
+        change: &Value,
+        schema: Option<&Value>,
+    ) -> Option<UnknownName> {
+        let fields = change.as_object().filter(|fields| present.is_object() && exact(fields).is_none())?;
+        fields.iter().find_map(|(name, change)| {
+            let found = spelled(name, present, schema);
+            if found != name && (fields.contains_key(found) || !self.labelled(place).contains(&found)) {
+                let unknown = self.unknown(place, name, present, schema.unwrap_or(&Value::Null));
+                return Some(UnknownName { near: Some(found.to_owned()), ..unknown });
+            }
+            let declared = schema.and_then(|schema| self.property(schema, found));
+            self.other_spelling(&format!("{place}.{found}"), present.get(found)?, change, declared)
+        })
     }
 
     fn property<'s>(&'s self, schema: &'s Value, name: &str) -> Option<&'s Value> {
@@ -264,6 +309,7 @@ mod tests {
             ("id", json!(8), Some(json!(8))),
             ("who", json!(null), None),
             ("rows", json!([{"sku": "A", "note": null}, 5]), Some(json!([{"sku": "A", "note": null}, 5]))),
+            ("rows", json!([{"sku": {"_exactly": null}}, {"_exactly": 5}]), Some(json!([{"sku": null}, 5]))),
         ] {
             assert_eq!(changed(name, change.clone()), Ok(wanted), "{name}: {change}");
         }
@@ -282,6 +328,25 @@ mod tests {
         let unknown = refused("sum", json!(5));
         assert_eq!(unknown.known[..3], ["`id` (deal)", "`fields.SUM` (amount)", "`fields.TITLE` (title)"]);
         assert_eq!(refused("_tool", json!("x")).place, "_tool");
+    }
+
+    #[test]
+    fn a_change_of_a_field_in_another_spelling_is_found_unless_a_label_names_it() {
+        let params = json!({"fields": {"SUM": 1, "UF_1": {"B": 2}}});
+        let found = |change: Value| {
+            let unknown = other_spelling(&deal(), &params, change.as_object().unwrap(), None)?;
+            Some((unknown.place, unknown.near.unwrap()))
+        };
+        let one = |place: &str, near: &str| Some((place.to_owned(), near.to_owned()));
+        for (change, wanted) in [
+            (json!({"fields": {"sum": 5, "UF_1": {"B": 3}, "NEW": 1}}), None),
+            (json!({"fields": {"uf_1": 5}}), one("fields.uf_1", "UF_1")),
+            (json!({"fields": {"sum": 5, "SUM": 6}}), one("fields.sum", "SUM")),
+            (json!({"fields": {"UF_1": {"b": 5}}}), one("fields.UF_1.b", "B")),
+            (json!({"fields": {"_exactly": {"SUM": 1, "sum": 2}}}), None),
+        ] {
+            assert_eq!(found(change.clone()), wanted, "{change}");
+        }
     }
 
     #[test]

@@ -119,6 +119,25 @@ pub fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
     validator.iter_errors(value).map(breach).collect()
 }
 
+/// The violations of `format`, such as `date` or `email`, by what a person typed. For calls of a model `format` is only
+/// a comment, as in JSON Schema itself. The zone of a time may be missing, as services of one place leave it out.
+pub fn format_breaches(schema: &Value, value: &Value) -> Vec<Breach> {
+    let compiled = |schema: &Value| jsonschema::options().offline().should_validate_formats(true).build(schema).ok();
+    let lacks_zone = |breach: &Breach| {
+        let typed = breach.place.iter().try_fold(value, |value, key| match value {
+            Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+            value => value.get(key),
+        });
+        let with_zone = || Some(json!(format!("{}Z", typed?.as_str()?)));
+        let format = json!({"format": breach.demand});
+        (breach.demand == "date-time" || breach.demand == "time")
+            && with_zone().zip(compiled(&format)).is_some_and(|(typed, format)| format.is_valid(&typed))
+    };
+    let Some(validator) = compiled(schema) else { return Vec::new() };
+    let found = breaches(&validator, value).into_iter();
+    found.filter(|breach| breach.keyword == "format" && !lacks_zone(breach)).collect()
+}
+
 /// The demand of a violated keyword; null for keywords that are not listed here.
 fn demand(broken: &ValidationErrorKind) -> Value {
     use ValidationErrorKind as Kind;
@@ -135,6 +154,7 @@ fn demand(broken: &ValidationErrorKind) -> Value {
         Kind::MinLength { limit } | Kind::MaxLength { limit } | Kind::MinItems { limit } | Kind::MaxItems { limit } => {
             json!(limit)
         }
+        Kind::Format { format } => json!(format),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => json!(unexpected),
         _ => Value::Null,
     }
@@ -263,6 +283,28 @@ mod tests {
         assert!(validator.is_valid(&json!({"id": 1})));
         let found = breaches(&validator, &json!({"id": "x"}));
         assert_eq!((found.len(), found[0].place.as_slice()), (1, ["id".to_owned()].as_slice()));
+    }
+
+    #[test]
+    fn a_typed_value_has_the_format_of_its_schema() {
+        let of = |format: &str, value: &str| {
+            let schema = json!({"properties": {"rows": {"items": {"properties": {"x": {"format": format}}}}}});
+            format_breaches(&schema, &json!({"rows": [{"x": value}]})).pop().map(|breach| breach.place.join("."))
+        };
+        for (format, right, wrong) in [
+            ("date", "2028-02-29", "2026-02-29"),
+            ("date", "2026-12-31", "31.12.2026"),
+            ("date-time", "2026-12-31T10:00:00+03:00", "2026-12-31T25:00:00Z"),
+            ("date-time", "2026-12-31T10:00:00", "2026-12-32T10:00:00"),
+            ("time", "10:00:00", "ten"),
+            ("email", "anna@example.test", "anna"),
+            ("uri", "https://example.test/a", "example"),
+            ("anything else", "x", ""),
+        ] {
+            assert_eq!(of(format, right), None, "{right}");
+            let found = of(format, wrong);
+            assert_eq!(found.as_deref(), Some("rows.0.x").filter(|_| !wrong.is_empty()), "{wrong}");
+        }
     }
 
     #[test]

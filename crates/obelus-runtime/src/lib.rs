@@ -41,6 +41,7 @@
 //! | `effect` | running calls and model requests: time limits, panics, lost answers |
 //! | `follower` | replaces the actor for a session that other processes run |
 //! | `events`, `status`, `summary` | numbered events of a session; its status; what a list shows of it |
+//! | `edit_check` | checks of a person's edit before the session gets it |
 //! | `view`, `inbox_id` | views of questions and steps for people; ids of questions of all sessions |
 //! | `spec`, `connector` | the description of a session, and its connections |
 //! | `store`, `restore`, `fork` | journals of sessions, restoring and forking |
@@ -63,6 +64,7 @@ mod catalogue;
 mod clock;
 mod connector;
 mod delegates;
+mod edit_check;
 mod effect;
 mod elicitor;
 mod events;

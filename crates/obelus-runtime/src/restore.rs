@@ -23,7 +23,7 @@ pub(crate) use replay::{count_replayed, replayed};
 pub use replica::{RecordEffects, Replica};
 
 use crate::fork::pause_kept;
-use crate::store::{DamagedTail, Journaled, Snapshot, Store, StoreError};
+use crate::store::{Journaled, Snapshot, Store, StoreError};
 
 /// A restored session. Its unfinished tasks have not been resumed.
 pub struct Restored {
@@ -97,9 +97,7 @@ pub fn restore(store: &Arc<dyn Store>, id: &str, session_factory: &SessionFactor
             first_of_turn = replica.last();
         }
     })?;
-    if let Some(DamagedTail { seq, problem, .. }) = damaged {
-        return Err(RestoreError::DamagedEnd { session: id.to_owned(), seq, problem, rest: replica.last_rest() });
-    }
+    let replica = replica.undamaged(damaged, None)?;
     let last = replica.last();
     let states = TurnStates::new(store, id, session_factory, first_of_turn, last);
     let (session, open) = replica.into_parts();
@@ -137,7 +135,7 @@ pub fn rewind_to_rest(
     Ok(rest)
 }
 
-/// A session after a record, or as it is now, for reading only.
+/// A session after a record, or as it is now, for reading only. A damaged record is an error, as for [`restore`].
 pub fn view_at(
     store: &Arc<dyn Store>,
     id: &str,

@@ -168,6 +168,8 @@ phrases! {
         too_long: "слишком длинно, символов можно не больше {}", "it is too long: at most {} characters";
         too_few: "слишком мало, элементов нужно не меньше {}", "there are too few: at least {} items";
         too_many: "слишком много, элементов можно не больше {}", "there are too many: at most {} items";
+        wrong_format: "значение не вида {}", "it is not a valid {}";
+        wrong_date: "нужна дата, которая есть в календаре, в виде 2026-12-31", "it must be a day of the calendar, as in 2026-12-31";
         no_such_field: "такого здесь нет: {}", "it has no such field: {}";
         no_param: "параметра `{}` нет", "there is no parameter `{}`";
         no_param_near: "параметра `{}` нет; возможно, `{}`?", "there is no parameter `{}`; did you mean `{}`?";

@@ -26,6 +26,9 @@ phrases! {
         the_turn: "; последний ход: {}", "; the latest turn: {}";
         in_and_out: " (запросы {}, ответы {})", " ({} in, {} out)";
         damaged: "с записи {} журнал повреждён: {}", "from record {} on it is damaged: {}";
+        damaged_end:
+            "конец журнала повреждён, начиная с записи {} ({}), и сессия не продолжается: в повреждённых записях могло быть что-то начато. Вернуться к последнему покою, записи {}: obelus sessions back {} --save ФАЙЛ",
+            "the end of its journal is damaged from record {} on ({}), and it is not continued: the damaged records may have started something. To go back to its last rest, record {}: obelus sessions back {} --save FILE";
         no_calls_done:
             "«{}» ещё не выполнила ни одного вызова: повторять нечего",
             "`{}` has done no calls yet: there is nothing to run again";
@@ -57,6 +60,7 @@ phrases! {
         rules_settings: "настройки", "settings";
         rules_tools: "инструменты: {}", "tools: {}";
         rules_removed: "больше нет: {}", "no longer there: {}";
+        nothing_to_do: "«{}» больше не на паузе; делать ей нечего", "`{}` is no longer paused; it has nothing to do";
         paused_now:
             "«{}» на паузе: ничего не начнётся до obelus sessions resume {}",
             "`{}` is paused: nothing starts until `obelus sessions resume {}`";
@@ -213,6 +217,7 @@ phrases! {
     /// Sessions that are copied, moved, imported and removed.
     CarriedWords {
         stays: "{} остаётся: {}", "{} stays: {}";
+        stays_after: "{} остаётся; удалено до неё: {}", "{} stays; removed before it: {}";
         removed: "удалена {} сессия|удалены {} сессии|удалено {} сессий", "{} session removed|{} sessions removed";
         would_remove:
             "была бы удалена {} сессия|были бы удалены {} сессии|было бы удалено {} сессий",

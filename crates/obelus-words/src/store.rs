@@ -55,6 +55,9 @@ phrases! {
         of_another:
             "{}: это принадлежит другому пользователю (номер {}): работайте под его именем, назовите своё хранилище (--store) или разрешите это ключом --insecure-store, например в контейнере с чужим томом",
             "{}: it belongs to another user (number {}): work as that user, name a store of your own with --store, or permit it with --insecure-store, such as in a container with the volume of another user";
+        emptied:
+            "{}: файл хранилища пуст, сессий в нём больше нет. Верните его из резервной копии; чтобы начать новое хранилище, удалите этот файл",
+            "{}: the store's file is empty, and its sessions are gone. Put it back from a backup; to begin a new store, remove this file";
         no_record: "в журнале «{}» записей {}, а не {}", "the journal of `{}` has {} records, not {}";
         no_store: "сессии здесь не сохраняются", "this host has no store to keep sessions in";
         not_restored: "сессию нельзя восстановить: {}", "the session cannot be restored: {}";

@@ -79,6 +79,9 @@ phrases! {
         in_doubt:
             "скажите, произошло ли это: happened или did-not",
             "say whether it happened: happened or did-not";
+        no_change:
+            "изменение ничего не меняет; чтобы выполнить вызов как есть, разрешите его (obelus approve)",
+            "the edit changes nothing; to let the call run as it is, approve it (obelus approve)";
         bad_edit: "изменение не подходит: {}", "the edit does not fit: {}";
         bad_answer: "ответ не подходит: {}", "the answer does not fit: {}";
         question_changed:

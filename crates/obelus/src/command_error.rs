@@ -102,7 +102,7 @@ fn code_of_store(error: &StoreError) -> &'static str {
         StoreError::Exists(_) | StoreError::NameUsed(_) => "exists",
         StoreError::BadName(_) => "bad_name",
         StoreError::Newer { .. } | StoreError::Older { .. } => "other_form",
-        StoreError::Damaged { .. } | StoreError::DamagedIndex => RefusalCode::Damaged.name(),
+        StoreError::Damaged { .. } | StoreError::DamagedIndex | StoreError::Emptied(_) => RefusalCode::Damaged.name(),
         StoreError::OutcomeUnknown(_) => RefusalCode::OutcomeUnknown.name(),
         _ => "store",
     }

@@ -286,3 +286,28 @@ fn damage_stops_only_its_session_and_one_with_a_damaged_end_goes_back_to_its_las
     let inbox = harness.does(&["inbox", "--json"]);
     assert!(words(&inbox).contains("record 2") && inbox.status.code() == Some(0), "{}", words(&inbox));
 }
+
+#[test]
+fn a_session_with_a_damaged_end_stays_in_the_lists_with_the_way_back() {
+    let harness = Harness::new("damaged-end");
+    harness.does(&["run", "notes", "--say", "the customer called", "--session", "s"]);
+    harness.does(&["run", "notes", "--say", "ask Anna to call Bob", "--session", "s"]);
+    assert_eq!(harness.json(&["inbox", "--json"]).as_array().unwrap().len(), 1);
+    // The record with the question.
+    spoil(&harness, "Anna should call Bob", "Anna should kiss Bob");
+    let way_back = format!("obelus sessions back s --store {}/store", harness.folder.display());
+    for command in [&["inbox"][..], &["sessions", "list"], &["sessions", "show", "s"]] {
+        let output = harness.does(command);
+        assert_eq!(output.status.code(), Some(0), "{command:?}");
+        assert!(words(&output).contains("damaged from record 6 on"), "{command:?}: {}", words(&output));
+        assert!(words(&output).contains(&way_back), "{command:?}: {}", words(&output));
+    }
+    assert!(words(&harness.does(&["inbox"])).contains("Sessions that cannot be read: 1"));
+    assert_eq!(harness.json(&["sessions", "list", "--json"])[0]["status"], "unreadable");
+    let pruned = harness.does(&["sessions", "prune", "--days", "0"]);
+    assert!(words(&pruned).contains("s stays"), "{}", words(&pruned));
+    let answered = harness.does(&["approve", "s:q1"]);
+    assert!(answered.status.code() == Some(2) && words(&answered).contains("record 6"), "{}", words(&answered));
+    assert_eq!(harness.does(&["sessions", "back", "s", "--save", "s.jsonl"]).status.code(), Some(0));
+    assert_eq!(harness.json(&["sessions", "list", "--json"])[0]["status"], "paused");
+}

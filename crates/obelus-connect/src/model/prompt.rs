@@ -190,6 +190,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
         ("steps", is_step.into()),
         ("runs_calls", prompt.runs_calls.into()),
         ("confirms", (acts && !is_step).into()),
+        ("state_has_questions", prompt.state_has_questions.into()),
         ("brings_output", brings_output.into()),
         ("has_instances", (has_instances(prompt) || brings_instances).into()),
         ("has_unchecked_words", prompt.catalogue.iter().any(|tool| tool.words_of().is_some()).into()),

@@ -10,6 +10,7 @@ use obelus_kernel::visible;
 
 use super::{ActorCommand, InputCommand};
 use crate::activity::{Activities, Work};
+use crate::edit_check;
 use crate::elicitor::Elicitor;
 use crate::handle::SessionHandle;
 
@@ -42,11 +43,15 @@ impl SessionHandle {
 }
 
 impl SessionHandle {
-    /// Reads the records again that an approval would change. If a value is not what the question shows, the question
+    /// Checks an edit, and reads the records again that an approval would change. If a value is not what the question shows, the question
     /// gets the values of now, and the approval is refused (ASK-1). Without a result in time, it counts. Calls that were
     /// decided before are not read: they have changed their records themselves.
     pub(crate) async fn must_be_current(&self, input: &Input) -> Result<(), Refused> {
         let Input::Decide { question, decision, .. } = input else { return Ok(()) };
+        if let Decision::Edit { params } = decision {
+            let (id, params) = (question.clone(), params.clone());
+            self.inspect(move |session| edit_check::check(session, &id, &params)).await??;
+        }
         let only = match decision {
             Decision::Approve { only } => only.clone(),
             Decision::Consent { .. } | Decision::Edit { .. } => None,

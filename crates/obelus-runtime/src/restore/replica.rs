@@ -7,7 +7,7 @@ use obelus_kernel::session::{Input, Refused, Session, Start, Task};
 
 use super::replay::{InputEffects, RecordReplay, UnfinishedTasks, advance, count_replayed, replay_record};
 use super::{RestoreError, SessionFactory, begin};
-use crate::store::{Journaled, Record, Store};
+use crate::store::{DamagedTail, Journaled, Record, Store, StoreError};
 
 /// A session, its position in the journal, and its unfinished tasks.
 pub struct Replica {
@@ -61,15 +61,28 @@ impl Replica {
         Ok(replica)
     }
 
-    /// A session after a record, or as it is now.
+    /// A session after a record, or as it is now. A damaged record is an error.
     pub fn restore(
         store: &Arc<dyn Store>,
         id: &str,
         session_factory: &SessionFactory,
         at: Option<u64>,
     ) -> Result<Self, RestoreError> {
-        let (session, journaled) = begin(store, id, session_factory, at)?;
-        Self::replay(id, session, journaled)
+        let (session, mut journaled) = begin(store, id, session_factory, at)?;
+        let damaged = journaled.cut.take();
+        Self::replay(id, session, journaled)?.undamaged(damaged, at)
+    }
+
+    /// An error if the records after the last one are damaged: the session was already further. `at` is the last record
+    /// that was read, if not all were.
+    pub(super) fn undamaged(self, damaged: Option<DamagedTail>, at: Option<u64>) -> Result<Self, RestoreError> {
+        let Some(DamagedTail { seq, problem, .. }) = damaged else { return Ok(self) };
+        let session = self.id;
+        Err(match at {
+            // This need not be the end.
+            Some(_) => StoreError::Damaged { session, seq, problem }.into(),
+            None => RestoreError::DamagedEnd { session, seq, problem, rest: self.last_rest },
+        })
     }
 
     /// The session's name.
@@ -141,11 +154,6 @@ impl Replica {
     /// The session, and all its unfinished tasks.
     pub(super) fn into_parts(self) -> (Session, Vec<Task>) {
         (self.session, self.unfinished.into_tasks())
-    }
-
-    /// The last record after which the session rested; if there was none, the one where the replay began.
-    pub(super) fn last_rest(&self) -> u64 {
-        self.last_rest
     }
 
     /// All unfinished tasks, with their ids.

@@ -35,6 +35,8 @@ pub enum StoreError {
         /// Its format.
         found: i64,
     },
+    /// The store's file is empty: it was damaged.
+    Emptied(PathBuf),
     /// A session of that name exists.
     Exists(String),
     /// A session of that name was removed, and a copy would reuse the ids of its questions.
@@ -152,6 +154,7 @@ impl StoreError {
             StoreError::Locked(session) => fill(words.locked, &[session]),
             StoreError::Newer { folder, found } => fill(words.newer, &[&path(folder), &found.to_string(), &form]),
             StoreError::Older { folder, found } => fill(words.older, &[&path(folder), &found.to_string(), &form]),
+            StoreError::Emptied(file) => fill(words.emptied, &[&path(file)]),
             StoreError::Exists(session) => fill(words.exists, &[session]),
             StoreError::NameUsed(session) => fill(words.name_used, &[session]),
             StoreError::Unknown(session) => fill(words.unknown, &[session]),

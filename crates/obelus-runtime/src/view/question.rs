@@ -190,7 +190,7 @@ impl QuestionView {
         pages: Option<PathBuf>,
         language: Language,
     ) -> Result<Self, Refused> {
-        let question = session.edited_question(id, params)?;
+        let question = crate::edit_check::edited_question(session, id, params)?;
         let titles = titles_of(session, id, pages, language);
         let asked = session.question(id);
         let pages = titles.pages();

@@ -36,6 +36,8 @@ pub(super) fn misfit_in_words(misfit: &InvalidValue, text: &str, language: Langu
 /// What a keyword requires; none for keywords without a text here.
 fn demanded(keyword: &str, demand: &Value, words: &MisfitWords) -> Option<String> {
     let phrase = match keyword {
+        "format" if demand == "date" => return Some(words.wrong_date.to_owned()),
+        "format" => words.wrong_format,
         "required" => words.missing,
         "type" => words.wrong_type,
         "enum" | "const" => words.one_of,
@@ -98,6 +100,8 @@ mod tests {
             ("sum", "minimum", json!(0), "`sum`: должно быть не меньше 0"),
             ("name", "maxLength", json!(5), "`name`: слишком длинно, символов можно не больше 5"),
             ("", "additionalProperties", json!(["a", "b"]), "такого здесь нет: a, b"),
+            ("day", "format", json!("date"), "`day`: нужна дата, которая есть в календаре, в виде 2026-12-31"),
+            ("mail", "format", json!("email"), "`mail`: значение не вида email"),
             ("name", "pattern", Value::Null, "значение не подходит (\"x\" does not match)"),
         ] {
             assert_eq!(told(place, keyword, demand), words);

@@ -167,7 +167,14 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
         let is_folder = path.is_dir() || obelus_runtime::files::is_bundled(path);
         let file = if is_folder { path.join("agent.yaml") } else { path.clone() };
         let folder = file.parent().unwrap_or(Path::new(""));
-        let text = input::text(&file)?;
+        let text = match input::text(&file) {
+            // The others are checked all the same.
+            Err(error) if paths.len() > 1 => {
+                problems.push(Problem { file, place: None, text: error.root_cause().to_string() });
+                continue;
+            }
+            text => text?,
+        };
         match Agent::parse(&file, &text, folder) {
             Ok(agent) => {
                 let odd = strict_mode_problem(&agent).into_iter().chain(missing_name_sources(&agent));

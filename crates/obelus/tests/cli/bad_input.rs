@@ -32,6 +32,16 @@ const GOOD: &str = r#"{"context": [
     {"type": "plan", "plan": [{"_tool": "go", "_outputPath": "†state.go"}]}
 ]}"#;
 
+#[test]
+fn an_agent_whose_file_is_binary_does_not_keep_the_others_from_being_checked() {
+    let folder = Folder::new("binary-agent");
+    let wrong = folder.file("agents/a/agent.yaml", b"\x89PNG\xff");
+    folder.file("agents/b/agent.yaml", "name: b\nmodel: openai:any\n");
+    let mut check = command(&["agents", "check"]);
+    let ran = run(check.env("OBELUS_AGENTS", folder.path("agents")), b"").exits(1).prints("ok ");
+    ran.prints(&format!("error {wrong}: it is not UTF-8"));
+}
+
 /// A control for the tests below: the commands accept a valid file.
 #[test]
 fn a_valid_file_is_accepted_by_every_command() {

@@ -99,3 +99,29 @@ fn an_effect_that_happened_without_a_known_result_is_exported() {
     ]);
     assert_eq!(exported(&folder, &store), calls);
 }
+
+/// A server's strict mode makes a model write every field: null means that it is absent.
+#[test]
+fn a_call_with_a_null_path_keeps_its_references_in_the_exported_plan() {
+    let folder = Folder::new("export-null");
+    let (agent, store) = (agent(&folder, "", SENDS), folder.path("store"));
+    for (name, from, to) in [
+        (
+            "agent.yaml",
+            "text: {type: string}, _outputPath: {const: †state.sent}, _outputMethod: {const: push}",
+            "text: {type: string}, _outputPath: {type: string}",
+        ),
+        ("p.yaml", "text: please pay}", "text: please pay, _outputPath: null}"),
+        ("p.yaml", "when: 'any(.results[]; .tool == \"send\")'", "when: 'any(.results[]; .tool == \"find\")'"),
+    ] {
+        let text = std::fs::read_to_string(folder.path(name)).unwrap();
+        assert!(text.contains(from), "{text}");
+        folder.file(name, text.replace(from, to));
+    }
+    obelus(&["run", &agent, "--say", "remind 17", "--session", "s", "--store", &store]).exits(0);
+    let calls = json!([
+        {"_tool": "find", "number": "†input.number"},
+        {"_tool": "send", "phone": "†state.inv.phone", "text": "please pay"},
+    ]);
+    assert_eq!(exported(&folder, &store), calls);
+}

@@ -3,6 +3,7 @@
 mod again;
 mod digests;
 mod doubt;
+mod edits;
 mod ended;
 mod imported;
 mod only;

@@ -78,3 +78,20 @@ fn a_paused_session_takes_a_message_and_answers_it_when_it_is_resumed() {
     let log = String::from_utf8(harness.does(&["sessions", "log", "e"]).stdout).unwrap();
     assert_eq!(log.matches("You: hello again").count(), 1, "{log}");
 }
+
+#[test]
+fn a_resumed_session_with_nothing_to_do_says_so_and_does_not_repeat_its_reply() {
+    let harness = Harness::new("resumed-at-rest");
+    assert_eq!(
+        harness.succeeds(&["run", "notes", "--say", "the customer called", "--session", "s"]).trim(),
+        "Written down."
+    );
+    said(&harness, &["sessions", "pause", "s"], 0);
+    let resumed = harness.does(&["sessions", "resume", "s", "--lang", "en"]);
+    assert_eq!((resumed.status.code(), resumed.stdout.as_slice()), (Some(0), &b""[..]));
+    assert!(words(&resumed).contains("`s` is no longer paused; it has nothing to do"), "{}", words(&resumed));
+    // A message that came meanwhile is work.
+    said(&harness, &["sessions", "pause", "s"], 0);
+    said(&harness, &["run", "notes", "--say", "which notes are there?", "--session", "s"], 3);
+    assert_eq!(harness.succeeds(&["sessions", "resume", "s"]).trim(), "1 notes, 0 tasks.");
+}

@@ -273,3 +273,32 @@ fn a_schema_sent_outside_the_prompt_is_omitted() {
         assert!(!chat(&prompt, &options).contains("# Schema of the answer"));
     }
 }
+
+#[test]
+fn the_model_sees_in_blocks_that_it_asked_for_a_person_and_which_day_tomorrow_is() {
+    let call = json!({"_tool": "send", "to": "a@b.c", "requires_confirmation": true, "comment": "why"});
+    let answer = |call: &Value| TranscriptEvent::Answer {
+        node: None,
+        thought: None,
+        say: None,
+        calls: vec![call.clone().into()],
+        output: Value::Null,
+    };
+    let said = |text: &str| TranscriptEvent::User { text: text.to_owned(), time: Time(0) };
+    let prompt = Prompt {
+        dialect: Dialect::Blocks,
+        time_zone: Some("Europe/Moscow".to_owned()),
+        state_has_questions: true,
+        now: Time::parse("1970-01-01T08:00:00Z").unwrap(),
+        transcript: vec![happened(1, said("Send it tomorrow")), happened(2, answer(&call)), happened(3, said("Go on"))],
+        ..full()
+    };
+    let text = chat(&prompt, &PromptOptions::default());
+    for part in [
+        "{\"method\":\"send\",\"params\":{\"to\":\"a@b.c\"},\"requires_confirmation\":true}",
+        "It is 1970-01-01 11:00 (Thu); tomorrow is 1970-01-02 (Fri).",
+        "is an open question, and `requested` in the state",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

@@ -153,8 +153,12 @@ impl<'a> TranscriptMessages<'a> {
         let steps = calls.iter().map(|call| {
             let tool = self.tool(call.tool_name());
             let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| has_param(tool, name)));
-            // Comments on a step are for people, and the program decides whom to ask.
-            step.beside.retain(|name, _| !matches!(name.as_str(), "comment" | "requires_confirmation" | "http_method"));
+            // Comments on a step are for people. That it asked for a person is part of what the model did.
+            step.beside.retain(|name, value| match name.as_str() {
+                "comment" | "http_method" => false,
+                "requires_confirmation" => *value == true,
+                _ => true,
+            });
             step
         });
         Ok(blocks::write(&Blocks {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::file::OpenFile;
 use super::index::RecordIndex;
-use super::journal::{number, signed};
+use super::journal::{has_sound_end, number, signed};
 use super::writer::DeferredCheckpoint;
 use super::{checksum, sessions};
 use crate::store::{InboxRow, Snapshot, StoreError};
@@ -100,7 +100,11 @@ pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<
         let (id, session): (String, i64) = (row.get(0)?, row.get(1)?);
         let last = index.last(connection, session)?;
         let questions = match (row.get(2)?, row.get::<_, Option<String>>(3)?, row.get::<_, Option<i64>>(4)?) {
-            (Some(seq), Some(text), Some(stored_sum)) if seq == last && sum_of(session, seq, &text) == stored_sum => {
+            (Some(seq), Some(text), Some(stored_sum))
+                if seq == last
+                    && sum_of(session, seq, &text) == stored_sum
+                    && has_sound_end(connection, index, &id, last) =>
+            {
                 RestText::parse(&text).map(|rest| rest.questions)
             }
             // A session without records has no questions.
@@ -114,7 +118,7 @@ pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<
     Ok(all)
 }
 
-/// The summary of a resting session, if it is current.
+/// The summary of a resting session, if it is current and the session can be restored from its end.
 pub(super) fn summary(
     connection: &Connection,
     index: &RecordIndex,
@@ -126,7 +130,9 @@ pub(super) fn summary(
         .query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?)))
         .optional()?;
     let Some((seq, text, stored_sum)) = row else { return Ok(None) };
-    let is_current = index.last(connection, session)? == seq && sum_of(session, seq, &text) == stored_sum;
+    let is_current = index.last(connection, session)? == seq
+        && sum_of(session, seq, &text) == stored_sum
+        && has_sound_end(connection, index, id, seq);
     Ok(RestText::parse(&text).filter(|_| is_current).and_then(|rest| rest.summary))
 }
 

@@ -181,3 +181,20 @@ fn records_that_are_missing_at_the_end_stop_the_session() {
     store.remove("a").unwrap();
     assert_eq!(store.list().unwrap().len(), 1);
 }
+
+#[test]
+fn no_new_store_takes_the_place_of_an_emptied_one() {
+    let folder = Folder::new("emptied");
+    open(&folder).create("s", Time(0), &json!({}), ticks(0..3)).unwrap();
+    let path = folder.0.join("obelus.db");
+    fs::write(&path, "").unwrap();
+    for opened in [SqliteStore::open(&folder.0), SqliteStore::open_read_only(&folder.0)] {
+        assert!(matches!(opened.err(), Some(StoreError::Emptied(file)) if file == path));
+    }
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0, "it is as it was");
+    fs::remove_file(&path).unwrap();
+    // A process was killed while it created the store.
+    fs::write(folder.0.join("obelus.db.new"), "half").unwrap();
+    assert_eq!(open(&folder).list().unwrap(), []);
+    assert!(!folder.0.join("obelus.db.new").exists());
+}

@@ -166,6 +166,12 @@ impl JournalReader<'_> {
     }
 }
 
+/// Whether the last record of a session, if it has any, can be read.
+pub(super) fn has_sound_end(connection: &Connection, index: &RecordIndex, id: &str, last: i64) -> bool {
+    let end = load(connection, index, id, number(last - 1), None);
+    end.is_ok_and(|journaled| journaled.cut.is_none())
+}
+
 /// The last input that started a turn: start, a plan run, or a message of the user.
 pub(super) fn last_turn_input(
     connection: &Connection,

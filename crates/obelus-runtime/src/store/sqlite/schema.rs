@@ -1,7 +1,8 @@
 //! The tables, their format, and migrations (DUR-10).
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ pub(in crate::store) const FORM: i64 = 6;
 
 /// The name of the file in the store's folder.
 const FILE: &str = "obelus.db";
+
+/// Its name while it is created.
+const NEW_FILE: &str = "obelus.db.new";
 
 /// The migrations from each version to the next; the first creates the tables of version 1.
 const STEPS: [&str; FORM as usize] = [
@@ -79,13 +83,12 @@ const LOG_BYTES: i64 = 8 << 20;
 /// The size of a page of a new file. With SQLite's 4 KiB, 64 sessions make about 6 % fewer steps a second.
 const PAGE_BYTES: i64 = 8192;
 
-/// Opens the store's file for writing, and migrates it.
+/// Opens the store's file for writing, and creates or migrates it.
 pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
-    // Only the owner may read it; SQLite gives its other files the same permissions. If this fails, SQLite's own
-    // error says why.
-    let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(FILE));
+    if !exists(folder)? {
+        create(folder)?;
+    }
     let mut connection = Connection::open(folder.join(FILE))?;
-    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Every commit is on disk before it is acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -100,6 +103,23 @@ pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
         Err(error) if is_not_written(&error) => Ok(connection),
         carried => carried.map(|()| connection).map_err(StoreError::Disk),
     }
+}
+
+/// Creates the store's file. It gets its name when it has its tables, so an empty file of that name was damaged.
+fn create(folder: &Path) -> Result<(), StoreError> {
+    let (new, at) = (folder.join(NEW_FILE), |error| StoreError::Folder(folder.to_owned(), error));
+    // Of a process that was killed here.
+    for name in [NEW_FILE.to_owned(), format!("{NEW_FILE}-journal")] {
+        let _ = fs::remove_file(folder.join(name));
+    }
+    // Only the owner may read it; SQLite gives its other files the same permissions. If this fails, SQLite's own
+    // error says why.
+    let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(&new);
+    let mut connection = Connection::open(&new)?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    migrate(&mut connection, 0)?;
+    connection.close().map_err(|(_, error)| error)?;
+    fs::rename(new, folder.join(FILE)).and_then(|()| File::open(folder)?.sync_all()).map_err(at)
 }
 
 /// Migrates an older or empty file.
@@ -179,9 +199,15 @@ fn look_alone(folder: &Path) -> Result<Connection, StoreError> {
     Ok(Connection::open_with_flags(OsStr::from_bytes(&address), TO_LOOK | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
-/// Whether there is a store in this folder; an error if the folder cannot be read.
+/// Whether there is a store in this folder. An error if the folder cannot be read, or the store's file is empty: no new
+/// store takes the place of one that lost everything (DUR-14).
 pub(super) fn exists(folder: &Path) -> Result<bool, StoreError> {
-    folder.join(FILE).try_exists().map_err(|error| StoreError::Folder(folder.to_owned(), error))
+    match folder.join(FILE).metadata() {
+        Ok(file) if file.len() == 0 => Err(StoreError::Emptied(folder.join(FILE))),
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::Folder(folder.to_owned(), error)),
+    }
 }
 
 /// The file, and the log beside it.

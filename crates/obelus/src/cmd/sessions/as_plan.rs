@@ -191,7 +191,7 @@ fn unkept_calls(context: &Context, ended: Vec<EndedCall>) -> impl Iterator<Item 
 }
 
 fn is_same(proposed: &CallJson, ran: &CallJson) -> bool {
-    proposed.tool() == ran.tool() && proposed.get("_outputPath").is_none() && is_proposal_of(proposed, ran)
+    proposed.tool() == ran.tool() && proposed.output_path().is_none() && is_proposal_of(proposed, ran)
 }
 
 /// A call for a plan: for all instances, and without fields that only applied when it was proposed. A result that no

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
+use obelus_runtime::engine::RestoreError;
 use obelus_runtime::people::{PageNotes, QuestionView};
 use obelus_runtime::sessions::InboxId;
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::super::chat::why_lines;
 use super::super::host::{open_store, read_store, viewer};
-use super::super::people::{Narrator, by_in_words};
+use super::super::people::{Narrator, by_in_words, with_store};
 use super::super::spent::in_words;
 use super::event_texts::EventTexts;
 use super::{import_uses, interrupted, nearest};
@@ -62,6 +63,30 @@ pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Re
     if store.is_held() { Ok(viewer(store).view(id, None)?) } else { Ok(viewer(store).view_interrupted(id)?) }
 }
 
+/// Why a session cannot be read, for people; for a damaged end with the command that goes back.
+fn problem_in_words(error: &anyhow::Error, id: &str, at: &StoreArgs) -> String {
+    match error.downcast_ref() {
+        Some(HostError::Restore(RestoreError::DamagedEnd { seq, problem, rest, .. })) => {
+            let named = with_store(id, at);
+            fill(words_of(None).sessions.damaged_end, &[&seq.to_string(), problem, &rest.to_string(), &named])
+        }
+        _ => format!("{error:#}"),
+    }
+}
+
+/// A session for looking only: if the end of its journal is damaged, as it was before that, with the error.
+fn read_sound_part(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<(Session, Option<anyhow::Error>)> {
+    match (read(store, id, at), at) {
+        (Err(error), None) => match error.downcast_ref() {
+            Some(HostError::Restore(RestoreError::DamagedEnd { seq, .. })) => {
+                Ok((read(store, id, Some(seq - 1))?, Some(error)))
+            }
+            _ => Err(error),
+        },
+        (done, _) => Ok((done?, None)),
+    }
+}
+
 /// The status of a session, as text.
 pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
     let words = &phrases.sessions;
@@ -82,24 +107,37 @@ pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) ->
 struct ListedSession {
     row: SessionRow,
     agent: String,
-    status: SessionStatus,
+    /// Why it cannot be read, or its status.
+    status: Result<SessionStatus>,
 }
 
 impl ListedSession {
     fn of(store: &SqliteStore, row: SessionRow) -> Self {
         let agent = agent_of(store, &row.id);
-        // An unreadable session is listed as such.
         let status = match store.summary(&row.id) {
-            Ok(Some(summary)) => summary.status,
-            _ => read(store, &row.id, None).map_or(SessionStatus::Unreadable, |session| SessionStatus::of(&session)),
+            Ok(Some(summary)) => Ok(summary.status),
+            _ => read(store, &row.id, None).map(|session| SessionStatus::of(&session)),
         };
         Self { row, agent, status }
+    }
+
+    /// An unreadable session is listed as such.
+    fn status(&self) -> SessionStatus {
+        *self.status.as_ref().unwrap_or(&SessionStatus::Unreadable)
+    }
+
+    /// Says what a person has to do so that the session goes on, if anything.
+    fn report(&self, store: &SqliteStore, at: &StoreArgs) {
+        match &self.status {
+            Ok(status) => interrupted::report(store, at, &self.row.id, *status, words_of(None)),
+            Err(error) => output::warning(&format!("{}: {}", self.row.id, problem_in_words(error, &self.row.id, at))),
+        }
     }
 
     fn to_json(&self) -> Value {
         let SessionRow { id, created, records, last_at } = &self.row;
         let last = last_at.map(|at| at.to_string());
-        let status = self.status.name();
+        let status = self.status().name();
         json!({
             "id": id, "created": created.to_string(), "records": records, "last": last, "agent": self.agent, "status": status
         })
@@ -108,8 +146,8 @@ impl ListedSession {
     /// The row as text, with columns of these widths.
     fn line(&self, (of_id, of_agent): (usize, usize), phrases: &Words) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
-        let (status, when) = (status_in_words(self.status, phrases), last_at.unwrap_or(*created));
-        let colour = if matches!(self.status, SessionStatus::Waiting | SessionStatus::Paused) {
+        let (status, when) = (status_in_words(self.status(), phrases), last_at.unwrap_or(*created));
+        let colour = if matches!(self.status(), SessionStatus::Waiting | SessionStatus::Paused) {
             YELLOW
         } else {
             anstyle::Style::new()
@@ -143,8 +181,8 @@ pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
         |of: fn(&ListedSession) -> &str| listed.iter().map(|listed| of(listed).chars().count()).max().unwrap_or(0);
     let widths = (widest(|listed| &listed.row.id), widest(|listed| &listed.agent));
     listed.iter().for_each(|listed| output::answer(&listed.line(widths, phrases)));
-    for (store, listed) in store.iter().flat_map(|store| listed.iter().map(move |listed| (store, listed))) {
-        interrupted::report(store, at, &listed.row.id, listed.status, phrases);
+    if let Some(store) = &store {
+        listed.iter().for_each(|listed| listed.report(store, at));
     }
     if listed.is_empty() {
         output::note(phrases.sessions.none);
@@ -159,7 +197,10 @@ pub(in crate::cmd) fn show(
     as_json: bool,
     args: Option<&StoreArgs>,
 ) -> Result<Exit> {
-    let session = read(store, id, at)?;
+    let (session, damage) = read_sound_part(store, id, at)?;
+    if let Some(error) = damage {
+        output::warning(&problem_in_words(&error, id, args.unwrap_or(&StoreArgs::default())));
+    }
     if as_json {
         output::json(&shown(&session, id));
     } else {
@@ -284,7 +325,7 @@ pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Resul
             output::json(&json!({"seq": index + 1, "at": record.at.to_string(), "input": record.input}));
         }
     } else {
-        let session = read(store, id, None)?;
+        let (session, _) = read_sound_part(store, id, None)?;
         let narrator = narrator_of(store, id, &session);
         let mut story = EventTexts::new(&narrator, &session, &agent_of(store, id));
         for event in viewer(store).history(id)? {
@@ -325,15 +366,15 @@ impl InboxEntry {
 }
 
 /// The open questions of all sessions, and the number of sessions that cannot be read.
-fn waiting(store: &SqliteStore) -> Result<(Vec<InboxEntry>, usize)> {
+fn waiting(store: &SqliteStore, at: &StoreArgs) -> Result<(Vec<InboxEntry>, usize)> {
     let now = system_clock();
     let (mut all, mut unread) = (Vec::new(), 0);
     for row in store.list()? {
-        // Unreadable sessions are skipped.
+        // Unreadable sessions are reported, and skipped.
         let session = match read(store, &row.id, None) {
             Ok(session) => session,
             Err(error) => {
-                output::warning(&format!("{}: {error:#}", row.id));
+                output::warning(&format!("{}: {}", row.id, problem_in_words(&error, &row.id, at)));
                 unread += 1;
                 continue;
             }
@@ -351,7 +392,7 @@ fn waiting(store: &SqliteStore) -> Result<(Vec<InboxEntry>, usize)> {
 
 pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
     let store = open(&args.store)?;
-    let (waiting, unread) = store.as_ref().map(waiting).transpose()?.unwrap_or_default();
+    let (waiting, unread) = store.as_ref().map(|store| waiting(store, &args.store)).transpose()?.unwrap_or_default();
     if args.json {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());
         return Ok(Exit::Done);
@@ -369,7 +410,9 @@ pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
     // The work on an answer may have been interrupted: then it waits for a person without a question.
     if let Some(store) = &store {
         for listed in store.list()?.into_iter().map(|row| ListedSession::of(store, row)) {
-            interrupted::report(store, &args.store, &listed.row.id, listed.status, words_of(None));
+            if let Ok(status) = listed.status {
+                interrupted::report(store, &args.store, &listed.row.id, status, words_of(None));
+            }
         }
     }
     Ok(Exit::Done)

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::sent_by::SentBy;
-use obelus_kernel::session::{Input, Question};
+use obelus_kernel::session::{Input, Question, Session};
 use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::Value;
 
@@ -38,7 +38,8 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: SentBy::COMMAND_LINE.to_owned() };
     interrupted::must_not_be(at, id)?;
     let beside = open_for(at, id)?;
-    import_uses::print_if_imported(&beside, id, &viewer(&beside).view(id, None)?)?;
+    let paused = viewer(&beside).view(id, None)?;
+    import_uses::print_if_imported(&beside, id, &paused)?;
     drop(beside);
     let store = match open_or_tell(id, at, &input, as_json)? {
         Ok(store) => store,
@@ -49,9 +50,23 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
         if handle.inspect(|session| session.paused().is_none()).await? {
             bail!("{}", fill(super::phrases_for(at, id).sessions.not_paused, &[id]));
         }
+        if !as_json && has_nothing_to_do(paused, &input) {
+            handle.tell(input).await?;
+            handle.finished().await?;
+            host.close().await;
+            output::note(&fill(super::phrases_for(at, id).sessions.nothing_to_do, &[&visible(id)]));
+            return Ok(Exit::Done);
+        }
         let stage = SessionRun { host, handle, folder: Some(store.folder().to_owned()) };
         play(stage, Begin::Resumed(input), ShowOptions { as_json, is_plan: false, store: at.clone() }).await
     })
+}
+
+/// Whether a session rests after an input, and asks nothing.
+fn has_nothing_to_do(mut session: Session, input: &Input) -> bool {
+    let now = session.now();
+    let is_taken = session.handle(now, input.clone()).is_ok();
+    is_taken && session.is_at_rest() && !session.questions().iter().any(Question::is_open)
 }
 
 /// Opens the store; if another process holds it, that one gets the input, and the exit code of the command is returned.
@@ -108,11 +123,11 @@ pub(super) fn prune(at: &StoreArgs, days: u64, dry: bool, shrink: bool) -> Resul
         if waits || !session.is_at_rest() || session.paused().is_some() {
             continue;
         }
+        if !dry {
+            store.remove(&row.id).with_context(|| fill(words.carried.stays_after, &[&row.id, &removed.to_string()]))?;
+        }
         output::answer(&row.id);
         removed += 1;
-        if !dry {
-            store.remove(&row.id)?;
-        }
     }
     let phrase = if dry { words.carried.would_remove } else { words.carried.removed };
     output::note(&words.count(phrase, removed));
