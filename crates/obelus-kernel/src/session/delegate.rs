@@ -210,9 +210,9 @@ impl Session {
         self.give_allowance(at, is_decision);
         let child = self.delegates.get_mut(at)?;
         let was_waiting = child.turn.is_waiting();
-        child.inbox.share_past_of(&self.inbox);
+        child.past.share_of(&self.past);
         let answer = act(child, now);
-        self.inbox.share_past_of(&child.inbox);
+        self.past.share_of(&child.past);
         let is_waiting = child.turn.is_waiting();
         let mut reply = None;
         while let Some(task) = child.poll() {
