@@ -14,6 +14,7 @@
 //! | `scheduler` | steps and jobs: what is blocked, ready, running |
 //! | `early_calls` | calls that start while the model is still writing |
 //! | `inbox` | questions, decisions, elicitations |
+//! | `past` | effects that need a person before they are repeated |
 //! | `previews` | reads that show what a question would change |
 //! | `transcript` | what the model has been shown, and what the next request adds |
 //! | `turn` | phase, limits and result of the latest turn |
@@ -78,6 +79,7 @@ mod memory;
 mod naming;
 mod nodes;
 mod output;
+mod past;
 mod pending_messages;
 pub mod plan_graph;
 mod preview_reads;
@@ -160,6 +162,7 @@ use inbox::Inbox;
 use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
+use past::Past;
 use pending_messages::PendingMessages;
 use previews::PreviewReads;
 use report_error::error_data;
@@ -177,6 +180,7 @@ pub struct Session {
     scheduler: Scheduler,
     early: EarlyCalls,
     inbox: Inbox,
+    past: Past,
     previews: PreviewReads,
     transcript: Transcript,
     turn: Turn,
@@ -263,6 +267,7 @@ impl Session {
             scheduler: Scheduler::default(),
             early: EarlyCalls::default(),
             inbox: Inbox::default(),
+            past: Past::default(),
             previews: PreviewReads::default(),
             turn: Turn::new(&settings),
             pending: PendingMessages::default(),

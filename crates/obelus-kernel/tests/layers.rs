@@ -273,13 +273,14 @@ fn a_forbidden_use_is_detected_in_every_form() {
 
 /// The parts of a session: each owns its data, and does not know the session. `delegates` is left out: it is a map of
 /// sessions.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "consents",
     "early_calls",
     "file_rules",
     "graph_run",
     "inbox",
     "memory",
+    "past",
     "pending_messages",
     "previews",
     "scheduler",
@@ -291,7 +292,8 @@ const PARTS: [&str; 14] = [
 ];
 
 /// The uses of one part by another that are allowed, each with its reason.
-const ALLOWED: [(&str, &str, &str); 2] = [
+const ALLOWED: [(&str, &str, &str); 3] = [
+    ("inbox", "past", "a checkpoint stores them as one object"),
     ("state_projection", "inbox", "it gives the confirmations of open questions their keys"),
     ("turn", "spent", "the usage of a turn is counted like that of the session"),
 ];

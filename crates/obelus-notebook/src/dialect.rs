@@ -1,6 +1,7 @@
 //! Dialects: the forms of a model's answers.
 
 pub mod blocks;
+mod chosen;
 pub(crate) mod entries;
 mod solution;
 pub mod stream;
@@ -8,6 +9,7 @@ pub mod stream;
 use serde::{Deserialize, Serialize};
 
 use blocks::Blocks;
+pub use chosen::{ChosenOutput, chosen_output};
 pub use solution::Solution;
 
 /// The form of an answer.

@@ -1,4 +1,4 @@
-//! A result as the model sees it: without empty fields, and long values cut, with their length.
+//! A result as the model sees it: without empty fields, and long values cut, with their length. And its size.
 
 use serde_json::{Map, Value};
 
@@ -95,6 +95,26 @@ pub fn only_fields(value: &Value, names: &[&str]) -> Value {
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), only_fields(value, names))).collect(),
         other => other.clone(),
     }
+}
+
+/// The approximate size of a value as JSON; counting stops beyond `most`.
+pub fn size(value: &Value, most: usize) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => sum(items.iter().map(|item| size(item, most) + 1), most),
+        Value::Object(fields) => sum(fields.iter().map(|(name, value)| name.len() + 4 + size(value, most)), most),
+    }
+}
+
+fn sum(mut sizes: impl Iterator<Item = usize>, most: usize) -> usize {
+    let mut sum = 2;
+    while sum <= most
+        && let Some(size) = sizes.next()
+    {
+        sum += size;
+    }
+    sum
 }
 
 #[cfg(test)]

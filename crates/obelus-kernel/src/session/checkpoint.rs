@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Session;
 use super::consents::Consents;
 use super::graph_run::Cursor;
-use super::inbox::Inbox;
+use super::inbox::InboxRecord;
 use super::memory::DigestPlace;
 use super::pending_messages::PendingMessages;
 use super::scheduler::Counters;
@@ -43,7 +43,8 @@ struct Checkpoint<'a> {
     spent: Spent,
     next_step: u32,
     next_request: u64,
-    inbox: Cow<'a, Inbox>,
+    #[serde(borrow)]
+    inbox: InboxRecord<'a>,
     projection: Cow<'a, StateProjection>,
     #[serde(rename = "attached", default)]
     pending: Cow<'a, PendingMessages>,
@@ -72,6 +73,7 @@ impl Session {
             scheduler,
             early: _,
             inbox,
+            past,
             previews,
             transcript,
             turn,
@@ -105,7 +107,7 @@ impl Session {
             spent: *spent,
             next_step,
             next_request,
-            inbox: Cow::Borrowed(inbox.checkpoint()?),
+            inbox: inbox.record(past)?,
             projection: Cow::Borrowed(projection),
             pending: Cow::Borrowed(pending),
             paused: tasks.paused().map(Cow::Borrowed),
@@ -136,7 +138,7 @@ impl Session {
         self.transcript.restore(stored.transcript.into_owned());
         self.spent = stored.spent;
         self.scheduler.restore(Counters { next_step: stored.next_step, next_request: stored.next_request });
-        self.inbox.restore(stored.inbox.into_owned());
+        self.past = self.inbox.restore(stored.inbox);
         self.projection = stored.projection.into_owned();
         self.pending = stored.pending.into_owned();
         if let Some(by) = stored.paused {

@@ -10,6 +10,7 @@ use super::output::{CallReport, Reply, Task, TurnEnd};
 use super::refusals::RefusalCode as Code;
 use super::scheduler::{Status, call_id};
 use super::settings::Planning;
+use super::task_queue::TaskQueue;
 use super::{Refused, Session};
 use crate::context::Context;
 use crate::message::Message;
@@ -210,19 +211,11 @@ impl Session {
         self.give_allowance(at, is_decision);
         let child = self.delegates.get_mut(at)?;
         let was_waiting = child.turn.is_waiting();
-        child.inbox.share_past_of(&self.inbox);
+        child.past.share_of(&self.past);
         let answer = act(child, now);
-        self.inbox.share_past_of(&child.inbox);
+        self.past.share_of(&child.past);
         let is_waiting = child.turn.is_waiting();
-        let mut reply = None;
-        while let Some(task) = child.poll() {
-            match task {
-                // A delegate speaks to its caller by its output.
-                Task::Say(_) => {}
-                Task::Rest(rest) => reply = Some(rest),
-                task => self.tasks.push(task.below(at)),
-            }
-        }
+        let reply = take_tasks(child, at, &mut self.tasks);
         self.count_calls_of(at);
         if answer.is_ok() && is_waiting != was_waiting {
             self.scheduler.set_awaits_user(at, is_waiting);
@@ -260,6 +253,20 @@ impl Session {
             }
         }
     }
+}
+
+/// Passes the tasks of the delegate of a job on; returns its reply, if it has come to rest. It speaks to its caller by
+/// its output alone.
+fn take_tasks(child: &mut Session, at: JobRef, tasks: &mut TaskQueue) -> Option<Box<Reply>> {
+    let mut reply = None;
+    while let Some(task) = child.poll() {
+        match task {
+            Task::Say(_) => {}
+            Task::Rest(rest) => reply = Some(rest),
+            task => tasks.push(task.below(at)),
+        }
+    }
+    reply
 }
 
 fn unreadable(fault: crate::Fault) -> CallError {

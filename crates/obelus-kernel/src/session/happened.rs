@@ -1,6 +1,5 @@
-//! Effects that need a person from now on: those that happened, or may have, and of which no result was kept (DUR-4), and
-//! those that were denied, or left out of a plan (ASK-3). A session and its delegates share them, calls that were
-//! denied one by one, and when effects were done.
+//! Effects that need a person before they are repeated (DUR-4, ASK-3): what the session notes in its `past`, and asks of
+//! it.
 
 use std::sync::Arc;
 
@@ -8,14 +7,12 @@ use super::ids::JobRef;
 use super::inbox::{About, AskedCall, Question};
 use super::input::CallError;
 use super::memory::CallFailure;
+use super::past::{effect_of, proposed_effect};
 use super::{FailureCode, Session};
-use crate::call::freeze::frozen_call;
-use crate::call::identity::hash;
-use crate::call::{ASIDES, Call};
+use crate::call::Call;
 use crate::policy::Reason;
 use crate::time::Time;
 use obelus_notebook::call_json::CallJson;
-use serde_json::Value;
 
 impl Session {
     /// The error of a call whose activity succeeded, but whose result is too large, invalid or unreadable. Of an effect
@@ -49,7 +46,7 @@ impl Session {
     /// Records that a call that must not be repeated happened, or may have.
     pub(super) fn note_happened(&mut self, at: JobRef, why: Reason) {
         if let Some(effect) = self.unrepeatable_effect(at) {
-            self.inbox.require_person(effect, why);
+            self.past.require_person(effect, why);
         }
     }
 
@@ -58,7 +55,7 @@ impl Session {
         for proposal in calls {
             let call = Call::read(proposal, self.context()).0;
             if call.acts() {
-                self.inbox.note_unwanted(self.proposed_effect(&call));
+                self.past.note_unwanted(self.proposed_effect(&call));
             }
         }
     }
@@ -68,14 +65,14 @@ impl Session {
         for proposal in calls {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
             let effect = self.proposed_effect(&Call::read(proposal, self.context()).0);
-            self.inbox.forget_shared_denial(&effect);
-            self.inbox.forget_unwanted(&effect);
+            self.past.forget_shared_denial(&effect);
+            self.past.forget_unwanted(&effect);
         }
     }
 
     /// The result of a call is known, so the next one is judged like any other.
     pub(super) fn forget_happened(&mut self, at: JobRef) {
-        if !self.inbox.requires_person()
+        if !self.past.requires_person()
             || !self.scheduler.call(at).has_effect()
             || self.scheduler.job(at).is_result_unknown
         {
@@ -83,9 +80,9 @@ impl Session {
         }
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return };
         let call = Arc::clone(self.scheduler.call(at));
-        self.inbox.no_longer_require_person(&self.effect_of(&call, &frozen));
+        self.past.no_longer_require_person(&self.effect_of(&call, &frozen));
         // A person may have edited the call: then what was proposed is another effect, which may have happened.
-        self.inbox.forget_unwanted(&self.proposed_effect(&call));
+        self.past.forget_unwanted(&self.proposed_effect(&call));
     }
 
     /// A call was done. Questions about the same effect say so; nothing is judged by it.
@@ -93,7 +90,7 @@ impl Session {
         if self.scheduler.call(at).has_effect()
             && let Some(effect) = self.effect_of_job(at)
         {
-            self.inbox.note_done(&effect, self.memory.now());
+            self.past.note_done(&effect, self.memory.now());
         }
     }
 
@@ -102,7 +99,7 @@ impl Session {
         let owner = self.owner_of(&question.id);
         let done_at = |asked: &AskedCall| {
             let call = Call::read(&asked.call, owner.context()).0;
-            owner.inbox.done_at(&owner.effect_of(&call, &asked.call))
+            owner.past.done_at(&owner.effect_of(&call, &asked.call))
         };
         question.calls.iter().map(done_at).collect()
     }
@@ -110,10 +107,10 @@ impl Session {
     /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was
     /// denied. In a plan it had the references of its proposal.
     pub(super) fn happened_before(&self, call: &Call, frozen: &CallJson) -> Option<Reason> {
-        if !self.inbox.requires_person() {
+        if !self.past.requires_person() {
             return None;
         }
-        let found = |effect: String| self.inbox.why_person(&effect).cloned();
+        let found = |effect: String| self.past.why_person(&effect).cloned();
         let denied = || found(self.proposed_effect(call)).filter(|why| *why == Reason::DeniedBefore);
         found(self.effect_of(call, frozen)).or_else(denied)
     }
@@ -124,18 +121,12 @@ impl Session {
         Some(self.effect_of(call, &frozen.call))
     }
 
-    /// The identity of a call's effect: its tool and its parameters, wherever its result goes.
     fn effect_of(&self, call: &Call, frozen: &CallJson) -> String {
-        let is_other = |name: &str| {
-            (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
-        };
-        hash(self.constants.root_id(), frozen, is_other)
+        effect_of(self.constants.root_id(), call, frozen)
     }
 
-    /// The effect of a call with its references as proposed.
     fn proposed_effect(&self, call: &Call) -> String {
-        let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
-        self.effect_of(call, &frozen_call(call, Value::Object(params), None))
+        proposed_effect(self.constants.root_id(), call)
     }
 
     fn effect_of_job(&self, at: JobRef) -> Option<String> {
@@ -145,7 +136,7 @@ impl Session {
     /// A call is in doubt: until that is settled, it may have happened.
     pub(super) fn note_doubt(&mut self, at: JobRef) {
         if let Some(effect) = self.unrepeatable_effect(at) {
-            self.inbox.open_doubt(effect);
+            self.past.open_doubt(effect);
             self.scheduler.note_doubt(at);
         }
     }
@@ -154,7 +145,7 @@ impl Session {
     pub(super) fn forget_doubt(&mut self, at: JobRef) {
         let effect = if self.scheduler.forget_doubt(at) { self.effect_of_job(at) } else { None };
         if let Some(effect) = effect {
-            self.inbox.close_doubt(&effect);
+            self.past.close_doubt(&effect);
         }
     }
 
@@ -166,9 +157,9 @@ impl Session {
         });
         for (effect, is_in_doubt) in at_work {
             if is_in_doubt {
-                self.inbox.close_doubt(&effect);
+                self.past.close_doubt(&effect);
             }
-            self.inbox.note_abandoned(effect);
+            self.past.note_abandoned(effect);
         }
         child.delegates.iter().for_each(|(_, below)| self.note_abandoned(below));
     }
@@ -176,24 +167,24 @@ impl Session {
     /// A call was denied: the same one is ignored in other delegates and at the top too (ASK-3).
     pub(super) fn share_denial(&mut self, at: JobRef) {
         if let Some(effect) = self.effect_of_job(at) {
-            self.inbox.share_denial(effect, &self.constants.id);
+            self.past.share_denial(effect, &self.constants.id);
         }
     }
 
     /// Whether the user has written since the same call was denied in another delegate or at the top; none if it was
     /// not. Paths of results do not matter there: each session has its own memory.
     pub(super) fn denied_elsewhere(&self, call: &Call, frozen: &CallJson) -> Option<bool> {
-        if !self.inbox.shares_denials() {
+        if !self.past.shares_denials() {
             return None;
         }
-        self.inbox.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id)
+        self.past.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id)
     }
 
     /// A denied call is requested again, or approved.
     pub(super) fn forget_shared_denial(&mut self, at: JobRef) {
-        let effect = if self.inbox.shares_denials() { self.effect_of_job(at) } else { None };
+        let effect = if self.past.shares_denials() { self.effect_of_job(at) } else { None };
         if let Some(effect) = effect {
-            self.inbox.forget_shared_denial(&effect);
+            self.past.forget_shared_denial(&effect);
         }
     }
 
@@ -201,14 +192,14 @@ impl Session {
     pub(super) fn share_past(&mut self) {
         self.note_repetitions();
         for child in self.delegates.iter_mut() {
-            child.inbox.share_past_of(&self.inbox);
+            child.past.share_of(&self.past);
             child.share_past();
         }
     }
 
     /// Open questions say if the same effect has happened meanwhile, or may have: an approval would repeat it.
     fn note_repetitions(&mut self) {
-        let requires = self.inbox.requires_person();
+        let requires = self.past.requires_person();
         let concerned = |question: &Question| question.about == About::Call && (requires || question.may_repeat());
         for number in self.inbox.open_where(concerned) {
             let Some(question) = self.inbox.get(number) else { continue };

@@ -6,18 +6,18 @@
 mod elicitation;
 mod elicitation_form;
 mod naming;
-mod past;
 mod question;
 mod shown;
 mod texts_by_people;
 mod updates;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber};
+use super::past::Past;
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
 pub(super) use elicitation::{Elicitation, check_answer};
@@ -25,21 +25,18 @@ pub use elicitation_form::ElicitationForm;
 pub(super) use elicitation_form::describe_elicitation;
 pub(super) use naming::{SessionReason, headline, names_in};
 use obelus_notebook::describe::ValueMark;
-use past::SharedPast;
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
 pub(super) use texts_by_people::each_text;
 pub(super) use updates::ImportedTerms;
 
-/// Questions and decisions of a session. Its checkpoint leaves out what only running jobs need.
-#[derive(Clone, Default, Serialize, Deserialize)]
+/// Questions and decisions of a session.
+#[derive(Default)]
 pub(super) struct Inbox {
     /// The number before the first question's (ASK-1).
-    #[serde(skip)]
     before_first: u64,
     all: BTreeMap<u64, Question>,
     /// Numbers of the open ones.
-    #[serde(skip)]
     open: BTreeSet<u64>,
     /// The latest question about each call: its number and the call's index in it.
     places: BTreeMap<String, (u64, usize)>,
@@ -48,29 +45,34 @@ pub(super) struct Inbox {
     /// Hashes of approved calls.
     approved: BTreeMap<String, Approved>,
     /// The hashes of approved calls that have not ended, by job.
-    #[serde(skip)]
     granted: BTreeMap<JobRef, String>,
     /// Jobs that wait for the result of another one.
-    #[serde(skip)]
     joined: BTreeMap<JobRef, Vec<JobRef>>,
     /// Jobs that need a person, to be asked about together with those of other instances.
-    #[serde(skip)]
     asking: Vec<NeedsPerson>,
     /// Open elicitations, by job.
-    #[serde(skip)]
     elicitations: BTreeMap<JobRef, Vec<QuestionNumber>>,
     /// The question that the user's latest message may answer.
     answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
-    #[serde(rename = "written", default)]
     texts_by_people: Vec<String>,
-    /// What it remembers together with delegates.
+}
+
+/// The stored part of an inbox: without what only running jobs need. The past of the session is stored in it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct InboxRecord<'a> {
+    all: Cow<'a, BTreeMap<u64, Question>>,
+    places: Cow<'a, BTreeMap<String, (u64, usize)>>,
+    denied: Cow<'a, BTreeMap<String, usize>>,
+    approved: Cow<'a, BTreeMap<String, Approved>>,
+    answerable: Cow<'a, Option<QuestionId>>,
+    #[serde(rename = "written", default)]
+    texts_by_people: Cow<'a, [String]>,
     #[serde(flatten)]
-    past: Arc<SharedPast>,
+    past: Cow<'a, Past>,
 }
 
 /// A job that needs a person.
-#[derive(Clone)]
 pub(super) struct NeedsPerson {
     pub(super) at: JobRef,
     pub(super) described: CallDescription,
@@ -79,7 +81,6 @@ pub(super) struct NeedsPerson {
 }
 
 /// A call as text, and its untrusted values.
-#[derive(Clone)]
 pub(super) struct CallDescription {
     pub(super) text: String,
     pub(super) marks: Vec<ValueMark>,
@@ -104,18 +105,31 @@ pub(super) struct QuestionEnd<'a> {
 pub(super) type DecidedCalls = Vec<(String, Vec<JobRef>)>;
 
 impl Inbox {
-    /// The inbox to store; none while a job waits or runs for a question.
-    pub(super) fn checkpoint(&self) -> Option<&Self> {
+    /// The inbox to store, with the past; none while a job waits or runs for a question.
+    pub(super) fn record<'a>(&'a self, past: &'a Past) -> Option<InboxRecord<'a>> {
         let is_idle =
             self.granted.is_empty() && self.joined.is_empty() && self.asking.is_empty() && self.elicitations.is_empty();
-        is_idle.then_some(self)
+        is_idle.then_some(InboxRecord {
+            all: Cow::Borrowed(&self.all),
+            places: Cow::Borrowed(&self.places),
+            denied: Cow::Borrowed(&self.denied),
+            approved: Cow::Borrowed(&self.approved),
+            answerable: Cow::Borrowed(&self.answerable),
+            texts_by_people: Cow::Borrowed(&self.texts_by_people),
+            past: Cow::Borrowed(past),
+        })
     }
 
-    /// Takes over a stored inbox. Questions stay numbered after the same number.
-    pub(super) fn restore(&mut self, stored: Self) {
-        let open =
-            stored.all.values().filter(|question| question.is_open()).map(|question| question.number().0).collect();
-        *self = Self { before_first: self.before_first, open, ..stored };
+    /// Takes over a stored inbox, and returns the past. Questions stay numbered after the same number.
+    pub(super) fn restore(&mut self, stored: InboxRecord<'_>) -> Past {
+        self.all = stored.all.into_owned();
+        self.open = self.all.values().filter(|question| question.is_open()).map(|known| known.number().0).collect();
+        self.places = stored.places.into_owned();
+        self.denied = stored.denied.into_owned();
+        self.approved = stored.approved.into_owned();
+        self.answerable = stored.answerable.into_owned();
+        self.texts_by_people = stored.texts_by_people.into_owned();
+        stored.past.into_owned()
     }
 
     /// The user's latest message may answer this question, if any.
@@ -287,9 +301,9 @@ impl Inbox {
         self.about(hash).is_some() || self.denied.contains_key(hash) || self.approved.contains_key(hash)
     }
 
-    /// Whether nothing was ever asked or denied, so that no call has a history.
+    /// Whether nothing was ever asked or denied here.
     pub(super) fn is_blank(&self) -> bool {
-        self.all.is_empty() && self.denied.is_empty() && !self.shares_denials()
+        self.all.is_empty() && self.denied.is_empty()
     }
 
     /// Makes one job's result count for another one as well.

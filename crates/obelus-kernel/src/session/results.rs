@@ -11,44 +11,51 @@ use super::report_error::ReportError;
 use super::scheduler::{Job, Status};
 use super::settings::Settings;
 use super::{Session, error_data};
-use crate::call::{Call, without_absent};
-use crate::expr::{Group, OutputPath};
+use crate::call::Call;
 use crate::fault::Rule;
 use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Reason;
 use crate::tool::Tool;
-use obelus_notebook::dialect::Solution;
+use obelus_notebook::shorten::size;
 
 impl Session {
     /// Takes the outcome of an activity or a delegate.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
         self.close_elicitations(at);
-        let call = Arc::clone(self.scheduler.call(at));
         if matches!(&outcome, Outcome::Error(error) if error.may_have_happened) {
             self.note_happened(at, Reason::MayHaveHappened);
         }
+        let call = Arc::clone(self.scheduler.call(at));
         if call.output_path.is_none() {
-            if let Outcome::Value(result) = &outcome {
-                self.write_side_writes(at, &call, result, &None);
-            }
-            return match outcome {
-                Outcome::Error(error) if error.happened => {
-                    let error = self.error_of_result(at, error);
-                    self.close_without_result(at, Some(error));
-                }
-                Outcome::Error(error) => self.close_without_result(at, Some(error)),
-                Outcome::Lost { message } => self.close_without_result(at, Some(CallError::new("lost", message))),
-                Outcome::Value(_) | Outcome::Messages(_) => {
-                    self.forget_happened(at);
-                    self.note_done(at);
-                    self.close_without_result(at, None);
-                }
-            };
+            self.finish_without_path(at, &call, outcome);
+        } else {
+            self.finish_with_path(at, &call, outcome);
         }
-        let fault = fault_of_result(&self.settings, &call, &outcome);
-        let outcome = match (fault.or_else(|| self.fault_of_messages(at, &call, &outcome)), outcome) {
+    }
+
+    /// Ends a call whose result is not stored; only side writes are.
+    fn finish_without_path(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) {
+        if let Outcome::Value(result) = &outcome {
+            self.write_side_writes(at, call, result, &None);
+        }
+        let error = match outcome {
+            Outcome::Value(_) | Outcome::Messages(_) => {
+                self.note_success(at);
+                None
+            }
+            Outcome::Error(error) if error.happened => Some(self.error_of_result(at, error)),
+            Outcome::Error(error) => Some(error),
+            Outcome::Lost { message } => Some(CallError::new("lost", message)),
+        };
+        self.close_without_result(at, error);
+    }
+
+    /// Ends a call whose result, or error, is written at its path.
+    fn finish_with_path(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) {
+        let fault = fault_of_result(&self.settings, call, &outcome);
+        let outcome = match (fault.or_else(|| self.fault_of_messages(at, call, &outcome)), outcome) {
             (Some(error), _) => Outcome::Error(self.error_of_result(at, error)),
             (None, Outcome::Error(error)) if error.happened => Outcome::Error(self.error_of_result(at, error)),
             (None, outcome) => outcome,
@@ -62,21 +69,28 @@ impl Session {
         if let Outcome::Value(value) = &outcome {
             self.scheduler.note_added(at, value);
         }
-        let written = match self.write_outcome(at, &call, outcome) {
+        let written = match self.write_outcome(at, call, outcome) {
             Err(failure) if has_result => Err(self.failure_of_result(at, failure)),
             written => written,
         };
-        if has_result && written.is_ok() {
-            self.forget_happened(at);
-            self.note_done(at);
-        }
-        if written.is_ok() && call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {
-            self.scheduler.expand(at, self.memory.context());
-        }
-        if let (Ok(written), Some(result)) = (&written, result) {
-            self.write_side_writes(at, &call, &result, written);
+        if let Ok(paths) = &written {
+            if has_result {
+                self.note_success(at);
+            }
+            if call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {
+                self.scheduler.expand(at, self.memory.context());
+            }
+            if let Some(result) = result {
+                self.write_side_writes(at, call, &result, paths);
+            }
         }
         self.end_with(at, written);
+    }
+
+    /// A call was done, and its result is known.
+    fn note_success(&mut self, at: JobRef) {
+        self.forget_happened(at);
+        self.note_done(at);
     }
 
     /// Ends a call whose result is not stored. Its failure is only logged: the turn may have ended long ago.
@@ -250,61 +264,4 @@ fn bad_result(tool: &Tool, value: &Value) -> Option<CallError> {
     let breach = tool.output_breaches(value).into_iter().next()?;
     let place = if breach.place.is_empty() { String::new() } else { format!("`{}`: ", breach.place.join(".")) };
     Some(CallError::new("bad_result", format!("not what the tool returns: {place}{}", breach.text)))
-}
-
-/// A result of a model call, and the alternative that was chosen for it.
-type ChosenOutput = (Value, Option<Group>);
-
-/// The result of a model call's request: plain output, or one call of the tool with its output and path.
-pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<ChosenOutput, String> {
-    let [answer] = solution.calls.as_slice() else {
-        return match solution.calls.len() {
-            0 => {
-                let chosen = solution.output_path.as_deref().map(|path| chosen_path(call, path)).transpose()?;
-                Ok((without_absent(&solution.output, call.tool.as_deref()), chosen.flatten()))
-            }
-            n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name())),
-        };
-    };
-    if answer.tool() != Some(call.tool_name()) {
-        return Err(format!("a call of `{}` was asked for, and another came", call.tool_name()));
-    }
-    let output = answer.field("_output").ok_or("the call came without `_output`")?;
-    let output = without_absent(output, call.tool.as_deref());
-    let chosen = match answer.output_path() {
-        None => None,
-        Some(text) => chosen_path(call, text)?,
-    };
-    Ok((output, chosen))
-}
-
-/// The alternative with a path; none if several have it.
-fn chosen_path(call: &Call, text: &str) -> Result<Option<Group>, String> {
-    let path = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
-    let mut allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
-    match path.alternatives.as_slice() {
-        [group] if allowed.any(|known| known == group) => Ok(Some(group.clone())),
-        several if several.len() > 1 => Ok(None),
-        _ => Err(format!("`{text}` is none of the alternatives")),
-    }
-}
-
-/// The approximate size of a value as JSON; counting stops beyond `most`.
-fn size(value: &Value, most: usize) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => sum(items.iter().map(|item| size(item, most) + 1), most),
-        Value::Object(fields) => sum(fields.iter().map(|(name, value)| name.len() + 4 + size(value, most)), most),
-    }
-}
-
-fn sum(mut sizes: impl Iterator<Item = usize>, most: usize) -> usize {
-    let mut sum = 2;
-    while sum <= most
-        && let Some(size) = sizes.next()
-    {
-        sum += size;
-    }
-    sum
 }

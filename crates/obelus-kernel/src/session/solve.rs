@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::ids::JobRef;
 use super::input::{Answer, CallError};
 use super::output::{Task, TurnEnd};
-use super::results::chosen_output;
 use super::scheduler::{ActiveStep, Status, Trigger};
 use super::settings::{Approval, FollowUp};
 use super::{Session, error_data};
@@ -21,7 +20,7 @@ use crate::policy::{Mode, Place, Proposal};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 use obelus_notebook::call_json::CallJson;
-use obelus_notebook::dialect::Solution;
+use obelus_notebook::dialect::{Solution, chosen_output};
 use obelus_notebook::plan::{self, Check, StepOptions};
 
 impl Session {
