@@ -1,6 +1,5 @@
 //! The context: an append-only list of messages, and its fold.
 
-mod instances;
 mod past;
 mod view;
 
@@ -8,11 +7,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
-pub use instances::Instances;
 pub use past::ContextCheckpoint;
 pub use past::LoadPast;
 use past::Past;
@@ -50,6 +49,9 @@ pub struct Context {
     plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
 }
+
+/// Names of instances, in the order in which they were added.
+pub type Instances = IndexSet<String, hashbrown::DefaultHashBuilder>;
 
 /// Messages that are appended together. Usually one result, which needs no allocation.
 pub type Batch = SmallVec<[Message; 1]>;
@@ -94,7 +96,8 @@ impl Context {
         for (index, parsed) in messages.enumerate() {
             let parsed = parsed.map_err(|fault| fault.in_message(index))?;
             context.ignored.extend(parsed.ignored.into_iter().map(|name| (index, name)));
-            context.append_one(parsed.message, index, |_| Ok(()))?;
+            let applied = context.apply(&parsed.message).map_err(|fault| fault.in_message(index))?;
+            context.commit(parsed.message, applied);
         }
         Ok(context)
     }
@@ -107,51 +110,21 @@ impl Context {
     /// Appends a batch if `check` accepts the context with all of it; otherwise nothing changes.
     pub fn append_checked(
         &mut self,
-        mut batch: Batch,
+        batch: Batch,
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let appended = match (batch.len(), batch.pop()) {
-            (1, Some(message)) => self.append_one(message, 0, check),
-            (_, last) => {
-                batch.extend(last);
-                self.append_several(batch, check)
-            }
-        };
-        if appended.is_err() {
-            // Remove kinds that only the rejected batch wrote.
-            self.views.retain(|_, view| !view.is_empty());
-        }
-        appended
-    }
-
-    fn append_one(
-        &mut self,
-        message: Message,
-        index: usize,
-        check: impl FnOnce(&Context) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let taken = self.apply(&message).map_err(|fault| fault.in_message(index))?;
-        if let Err(fault) = check(self) {
-            self.revert(&message, taken);
-            return Err(fault);
-        }
-        self.commit(message, taken);
-        Ok(())
-    }
-
-    fn append_several(&mut self, batch: Batch, check: impl FnOnce(&Context) -> Result<(), Fault>) -> Result<(), Fault> {
-        let mut taken = Vec::with_capacity(batch.len());
+        let mut applied = SmallVec::<[AppliedMessage; 1]>::with_capacity(batch.len());
         let outcome = batch.iter().enumerate().try_for_each(|(index, message)| {
-            taken.push(self.apply(message).map_err(|fault| fault.in_message(index))?);
+            applied.push(self.apply(message).map_err(|fault| fault.in_message(index))?);
             Ok(())
         });
         if let Err(fault) = outcome.and_then(|()| check(self)) {
-            batch.iter().zip(taken).rev().for_each(|(message, one)| self.revert(message, one));
+            batch.iter().zip(applied).rev().for_each(|(message, one)| self.revert(message, one));
+            // Remove kinds that only the rejected batch wrote.
+            self.views.retain(|_, view| !view.is_empty());
             return Err(fault);
         }
-        for (message, one) in batch.into_iter().zip(taken) {
-            self.commit(message, one);
-        }
+        batch.into_iter().zip(applied).for_each(|(message, one)| self.commit(message, one));
         Ok(())
     }
 
@@ -196,8 +169,8 @@ impl Context {
                 if let Some(view) = self.views.get_mut(&data.kind) {
                     view.note(data, undo.created_place());
                 }
-                if let Some(instance) = &data.instance {
-                    self.instances.add(instance);
+                if let Some(instance) = data.instance.as_ref().filter(|name| !self.instances.contains(*name)) {
+                    self.instances.insert(instance.clone());
                 }
             }
             (Message::Tool(_), AppliedMessage::Tools(tools)) => {
@@ -282,7 +255,7 @@ impl Context {
         self.tool_order.iter().filter_map(|name| self.tools.get(name))
     }
 
-    /// The names of all instances that have data.
+    /// The names of all instances that have data, in the order in which they were added.
     pub fn instances(&self) -> &Instances {
         &self.instances
     }

@@ -302,7 +302,7 @@ impl Session {
                 }
             }
             if view.is_instanced() {
-                let instances = self.context().instances().in_order().into_iter();
+                let instances = self.context().instances().iter();
                 let values =
                     instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
                 shown["instances"] = Value::Object(values.collect());
@@ -363,8 +363,7 @@ impl Session {
 
 /// Adds schemas and descriptions of instances: once if all are equal, else by instance.
 pub(super) fn show_recipes_of_instances(context: &Context, view: &View, shown: &mut Value) {
-    let names: Vec<&String> =
-        context.instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
+    let names: Vec<&String> = context.instances().iter().filter(|name| view.has_instance(name)).collect();
     let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
     let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
     show_by_instance(shown, &names, "description", descriptions);
