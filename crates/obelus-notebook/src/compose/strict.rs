@@ -10,19 +10,9 @@ use crate::dialect::entries::{ENTRIES, NAME, VALUE};
 use crate::schema;
 use crate::tool::{choice, prescribed};
 
-/// Keywords that are copied.
-const KEPT: [&str; 10] = [
-    "description",
-    "enum",
-    "const",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minItems",
-    "maxItems",
-];
+/// Keywords that are copied, in the order in which they are written.
+const KEPT: &str =
+    "description enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems";
 
 /// References to the definitions of any value, and of any list of entries.
 pub(super) const ANY_VALUE: &str = "#/$defs/value";
@@ -279,7 +269,7 @@ fn list_of(mut names: Map<String, Value>, value: Value) -> Value {
 /// Copies the supported keywords.
 fn supported_keywords(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut result: Map<String, Value> =
-        KEPT.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect();
+        KEPT.split(' ').filter_map(|name| Some((name.to_owned(), fields.get(name)?.clone()))).collect();
     if !result.contains_key("description")
         && let Some(title) = fields.get("title")
     {

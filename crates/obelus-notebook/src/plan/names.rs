@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
+use crate::mention::text::each_text;
 use crate::path::{Path, Segment};
 use crate::tool::Tool;
 use crate::wording::closest;
@@ -128,15 +129,5 @@ impl Check {
             schema = declared.and_then(|declared| declared.get(name.as_ref()));
         }
         None
-    }
-}
-
-/// Visits every string in a value.
-fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
-    match value {
-        Value::String(text) => visit(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
-        Value::Object(fields) => fields.values().for_each(|value| each_text(value, visit)),
-        _ => {}
     }
 }
