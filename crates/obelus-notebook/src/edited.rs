@@ -56,11 +56,6 @@ pub fn changed_param(
     edit.merged(name, params.get(name), change, property(tool.params(), name))
 }
 
-/// The value at a dotted path.
-pub fn dotted_value<'v>(call: &'v Value, path: &str) -> Option<&'v Value> {
-    path.split('.').try_fold(call, |value, name| value.get(name))
-}
-
 /// Sets a field of an object, or removes it.
 pub fn put(object: &mut Value, name: &str, value: Option<Value>) {
     match (value, object) {

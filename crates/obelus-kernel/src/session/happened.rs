@@ -1,6 +1,5 @@
-//! Effects that need a person from now on: those that happened, or may have, and of which no result was kept (DUR-4), and
-//! those that were denied, or left out of a plan (ASK-3). A session and its delegates share them, calls that were
-//! denied one by one, and when effects were done.
+//! Effects that need approval: denied ones (ASK-3), and ones that happened, or may have, without a stored result
+//! (DUR-4). A session and its delegates share them, calls that were denied one by one, and when effects were done.
 
 use std::sync::Arc;
 
@@ -9,9 +8,9 @@ use super::inbox::{About, AskedCall, Question};
 use super::input::CallError;
 use super::memory::CallFailure;
 use super::{FailureCode, Session};
+use crate::call::Call;
 use crate::call::freeze::frozen_call;
 use crate::call::identity::hash;
-use crate::call::{ASIDES, Call};
 use crate::policy::Reason;
 use crate::time::Time;
 use obelus_notebook::call_json::CallJson;
@@ -126,9 +125,7 @@ impl Session {
 
     /// The identity of a call's effect: its tool and its parameters, wherever its result goes.
     fn effect_of(&self, call: &Call, frozen: &CallJson) -> String {
-        let is_other = |name: &str| {
-            (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
-        };
+        let is_other = |name: &str| (name.starts_with('_') && name != "_tool") || call.aside(name).is_some();
         hash(self.constants.root_id(), frozen, is_other)
     }
 

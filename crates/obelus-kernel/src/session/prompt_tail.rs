@@ -1,5 +1,5 @@
-//! The parts of a prompt around the transcript: descriptions of memory, which stay the same, and what changes with
-//! every request: the state without what the transcript tells, and unfinished calls.
+//! Prompt parts before and after the transcript: descriptions of memory, which stay the same; and the state without what
+//! the transcript tells, and unfinished calls, which change with every request.
 
 use std::sync::Arc;
 
