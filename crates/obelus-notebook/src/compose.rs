@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
+use crate::schema;
 pub use crate::schema::without_nulls;
 use crate::tool::Tool;
 use offered::OfferedTool;
@@ -153,7 +154,7 @@ fn named_params(tool: &Tool, by_reference: bool, notes: &mut Notes) -> Map<Strin
 
     let params = tool.prescribing().unwrap_or_else(|| tool.params());
     let mut strict = Strict::new(params, &tool.name, LEVELS, notes);
-    for (name, schema) in params.get("properties").and_then(Value::as_object).into_iter().flatten() {
+    for (name, schema) in schema::properties(params).into_iter().flatten() {
         put(name, strict.member(params, name, schema, by_reference));
     }
     if let Some(entries) = strict.free_params(params) {

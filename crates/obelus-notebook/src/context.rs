@@ -22,7 +22,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::{self, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
-use crate::names::Name;
+use crate::names::{ByName, Name};
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::schema;
@@ -39,9 +39,8 @@ pub struct Context {
     /// Messages that are not in the list and are loaded on demand.
     past: Option<Past>,
     views: BTreeMap<Name, View>,
-    tools: BTreeMap<String, Arc<Tool>>,
-    /// Names of tools in the order of their first definition, which is their order for the model.
-    tool_order: Vec<String>,
+    /// Tools in the order of their first definition, which is their order for the model.
+    tools: ByName<String, Arc<Tool>>,
     instances: Instances,
     /// Index of the latest plan message.
     plan: Option<usize>,
@@ -184,9 +183,6 @@ impl Context {
 
     /// Adds or replaces the definition of a tool.
     fn define(&mut self, tool: Tool) {
-        if !self.tools.contains_key(&tool.name) {
-            self.tool_order.push(tool.name.clone());
-        }
         self.tools.insert(tool.name.clone(), Arc::new(tool));
     }
 
@@ -252,7 +248,7 @@ impl Context {
 
     /// All tools, in the order of first definition.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
-        self.tool_order.iter().filter_map(|name| self.tools.get(name))
+        self.tools.values()
     }
 
     /// The names of all instances that have data, in the order in which they were added.

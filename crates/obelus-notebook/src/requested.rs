@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::quote::{json, word};
+use crate::schema::{compile, properties, required};
 use crate::visible::visible;
 use crate::wording::{clip, type_name};
 
@@ -48,16 +49,16 @@ pub enum RequestedKind {
 
 /// The fields of an answer that is an object.
 pub fn fields_of(schema: &Value) -> Option<&Map<String, Value>> {
-    schema.get("properties")?.as_object()
+    properties(schema)
 }
 
 /// The values that an answer has.
 pub fn requested(schema: &Value) -> impl Iterator<Item = RequestedField> {
-    let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+    let is_required = |name: &str| required(schema).any(|one| one == name);
     fields_of(schema).into_iter().flatten().map(move |(name, field)| {
         let texts = ["title", "description"].iter().filter_map(|part| field[part].as_str());
         let own = texts.map(|text| format!(" │ {}", visible(&clip(text, MOST_OF_FIELD))));
-        let (name, is_optional) = (word(name).to_string(), !required(name));
+        let (name, is_optional) = (word(name).to_string(), !is_required(name));
         RequestedField { name, kind: RequestedKind::of(field), is_optional, own_texts: own.collect() }
     })
 }
@@ -74,7 +75,7 @@ pub fn fault_of_schema(schema: &Value) -> Option<String> {
     if crate::message::depth(schema) >= crate::path::MAX_DEPTH {
         return Some("the schema of an answer is nested too deep".to_owned());
     }
-    crate::schema::compile(schema).err().map(|why| format!("the schema of an answer is not valid: {why}"))
+    compile(schema).err().map(|why| format!("the schema of an answer is not valid: {why}"))
 }
 
 /// A single value need not be wrapped, and a single text not quoted.

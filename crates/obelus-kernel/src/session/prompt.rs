@@ -290,16 +290,9 @@ impl Session {
     fn kinds(&self) -> Vec<Value> {
         let mut kinds = Vec::new();
         for (kind, view) in self.context().views().filter(|(kind, _)| *kind != "error") {
-            let mut shown = json!({"kind": kind});
-            let optional = [
-                ("description", view.description(None).map(Value::from)),
-                ("schema", view.schema(None).cloned()),
-                ("value", self.transcript.filtered(kind, view, || self.state_for_model())),
-            ];
-            for (name, value) in optional {
-                if let Some(value) = value {
-                    shown[name] = value;
-                }
+            let mut shown = recipe(kind, view);
+            if let Some(value) = self.transcript.filtered(kind, view, || self.state_for_model()) {
+                shown["value"] = value;
             }
             if view.is_instanced() {
                 let instances = self.context().instances().iter();
@@ -389,6 +382,18 @@ fn texts_of(context: &Context) -> Vec<(String, String)> {
     }
     texts.reverse();
     texts
+}
+
+/// A kind with its description and schema.
+pub(super) fn recipe(kind: &str, view: &View) -> Value {
+    let mut recipe = json!({"kind": kind});
+    if let Some(description) = view.description(None) {
+        recipe["description"] = description.into();
+    }
+    if let Some(schema) = view.schema(None) {
+        recipe["schema"] = schema.clone();
+    }
+    recipe
 }
 
 /// Shows a field of instances: directly if all are equal, else as a map by instance.

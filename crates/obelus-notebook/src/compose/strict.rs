@@ -62,8 +62,6 @@ impl<'a> Strict<'a> {
 
     /// The schema of a member of an object: its value, or a reference if permitted, or null if it is optional.
     pub(super) fn member(&mut self, object: &Value, name: &str, schema: &Value, by_reference: bool) -> Value {
-        let required = object.get("required").and_then(Value::as_array);
-        let required = required.is_some_and(|names| names.iter().any(|known| known == name));
         if let Some(only) = schema::resolved(schema, self.root).and_then(prescribed).filter(|_| by_reference) {
             // Calls may omit it, because it is filled in.
             return json!({"type": ["string", "null"], "enum": [only, null]});
@@ -74,7 +72,7 @@ impl<'a> Strict<'a> {
         if by_reference {
             member = or_reference(member);
         }
-        if required { member } else { nullable(member) }
+        if schema::required(object).any(|known| known == name) { member } else { nullable(member) }
     }
 
     fn convert(&mut self, schema: &Value, by_reference: bool) -> Value {

@@ -12,6 +12,7 @@ use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::mention::text::each_text;
 use crate::path::{Path, Segment};
+use crate::schema::properties;
 use crate::tool::Tool;
 use crate::wording::closest;
 
@@ -20,7 +21,7 @@ impl Check {
     pub(super) fn check_unknown_names(&mut self) {
         for (index, call) in self.calls.iter().enumerate() {
             let (Some(tool), Some(fields)) = (&call.tool, call.raw.as_object()) else { continue };
-            let declared = tool.schema.get("properties").and_then(Value::as_object);
+            let declared = properties(&tool.schema);
             let is_declared = |name: &str| declared.is_some_and(|declared| declared.contains_key(name));
             let params: Vec<&str> = declared.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
             for name in fields.keys().filter(|name| !is_declared(name)) {
@@ -113,7 +114,7 @@ impl Check {
             let above = &path.segments[..index];
             let value = view.and_then(|view| view.read(above, None));
             let fields = value.as_deref().and_then(Value::as_object);
-            let declared = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+            let declared = schema.and_then(properties);
             let of_writes = writes().filter(|other| other.kind == path.kind && other.segments.starts_with(above));
             let mut known: BTreeSet<String> =
                 of_writes.filter_map(|other| other.segments.get(index)).map(|next| next.key().into_owned()).collect();
