@@ -12,11 +12,6 @@ pub fn values_at<'v>(value: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
     found
 }
 
-/// The value at exactly this dotted path; the empty path is the whole.
-pub fn dotted_value<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
-    path.split('.').filter(|step| !step.is_empty()).try_fold(value, |value, step| value.get(step))
-}
-
 /// The path of a part: the path of the whole and the part's name.
 pub fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::wrong;
 use crate::call_json::CallJson;
-use crate::dotted::dotted_value;
 use crate::fault::Fault;
 use crate::names::alike;
 
@@ -54,7 +53,7 @@ impl Before {
     pub fn preview_call(&self, params: &Value) -> Option<CallJson> {
         let mut call = Map::from_iter([("_tool".to_owned(), Value::from(self.tool.as_str()))]);
         for (name, path) in &self.params {
-            call.insert(name.clone(), dotted_value(params, path)?.clone());
+            call.insert(name.clone(), at(params, path)?.clone());
         }
         Some(call.into())
     }
@@ -62,13 +61,13 @@ impl Before {
     /// The fields that the call writes, with their values.
     pub fn written<'p>(&self, params: &'p Value) -> Vec<(&'p String, &'p Value)> {
         let is_key = |name: &str| self.fields.is_empty() && self.params.iter().any(|(_, path)| path == name);
-        let fields = dotted_value(params, &self.fields).and_then(Value::as_object);
+        let fields = at(params, &self.fields).and_then(Value::as_object);
         fields.into_iter().flatten().filter(|(name, _)| !is_key(name)).collect()
     }
 
     /// The old value of a field. Case and underscores are ignored, unless that is ambiguous.
     pub fn now<'r>(&self, result: &'r Value, field: &str) -> Option<(&'r String, &'r Value)> {
-        let fields = dotted_value(result, &self.result)?.as_object()?;
+        let fields = at(result, &self.result)?.as_object()?;
         if let Some(exact) = fields.get_key_value(field) {
             return Some(exact);
         }
@@ -78,6 +77,11 @@ impl Before {
             _ => None,
         }
     }
+}
+
+/// The value at a dotted path; the empty path is the whole.
+fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').filter(|step| !step.is_empty()).try_fold(value, |value, step| value.get(step))
 }
 
 #[cfg(test)]
