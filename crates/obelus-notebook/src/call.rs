@@ -82,7 +82,12 @@ const RESULTS: &str = "results";
 impl Call {
     /// Whether a field of a call is a parameter and not an aside (CALL-1).
     pub fn is_param(name: &str, tool: &Tool) -> bool {
-        !name.starts_with('_') && (!ASIDES.contains(&name) || tool.param(name).is_some())
+        !name.starts_with('_') && !Self::is_aside(name, Some(tool))
+    }
+
+    /// Whether a field of a call is an aside: a remark that is no parameter of its tool.
+    pub fn is_aside(name: &str, tool: Option<&Tool>) -> bool {
+        ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none())
     }
 
     /// Parses a proposal. An invalid call is parsed as far as possible, because other calls may depend on its result.

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::ASIDES;
+use crate::call::Call;
 use crate::call_json::CallJson;
 use crate::context::Context;
 use crate::message::Message;
@@ -62,10 +62,8 @@ impl CallTexts<'_> {
             line.push_str(&format!(" {}", spoken(id)));
         }
         let mut set = Vec::new();
-        let is_param = |field: &str| {
-            let is_aside = ASIDES.contains(&field) && tool.is_none_or(|tool| tool.param(field).is_none());
-            !field.starts_with('_') && !is_aside && Some(field) != id
-        };
+        let is_aside = |field: &str| Call::is_aside(field, tool.map(AsRef::as_ref));
+        let is_param = |field: &str| !field.starts_with('_') && !is_aside(field) && Some(field) != id;
         for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
             gather(field, value, &mut |path, value| {
                 let name = tool.and_then(|tool| tool.label(path, language)).unwrap_or(path);

@@ -9,10 +9,11 @@ use std::sync::OnceLock;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::context::{Context, Instances};
+use crate::context::Context;
 use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
+use crate::schema;
 pub use crate::schema::without_nulls;
 use crate::tool::Tool;
 use offered::OfferedTool;
@@ -153,7 +154,7 @@ fn named_params(tool: &Tool, by_reference: bool, notes: &mut Notes) -> Map<Strin
 
     let params = tool.prescribing().unwrap_or_else(|| tool.params());
     let mut strict = Strict::new(params, &tool.name, LEVELS, notes);
-    for (name, schema) in params.get("properties").and_then(Value::as_object).into_iter().flatten() {
+    for (name, schema) in schema::properties(params).into_iter().flatten() {
         put(name, strict.member(params, name, schema, by_reference));
     }
     if let Some(entries) = strict.free_params(params) {
@@ -163,7 +164,7 @@ fn named_params(tool: &Tool, by_reference: bool, notes: &mut Notes) -> Map<Strin
 }
 
 /// The schema of one call of a tool. The tool's description is not repeated here; it is in the list of tools.
-fn call(tool: &Tool, instances: &Instances, brings_output: bool, notes: &mut Notes) -> Value {
+fn call(tool: &Tool, instances: &[String], brings_output: bool, notes: &mut Notes) -> Value {
     let mut properties = Map::from_iter([("_reasoningForCall".to_owned(), json!({"type": ["string", "null"]}))]);
     properties.extend(named_params(tool, true, notes));
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
@@ -203,11 +204,11 @@ fn call(tool: &Tool, instances: &Instances, brings_output: bool, notes: &mut Not
     closed(properties)
 }
 
-fn instances(names: &Instances) -> Value {
+fn instances(names: &[String]) -> Value {
     if names.len() > limits::MOST_INSTANCES {
         return json!({"type": ["string", "null"], "description": "The name of an instance"});
     }
-    one_of(names.in_order().into_iter().map(|name| name.as_str().into()))
+    one_of(names.iter().map(|name| name.as_str().into()))
 }
 
 /// One of these texts, or null.

@@ -1,6 +1,5 @@
 //! The context: an append-only list of messages, and its fold.
 
-mod instances;
 mod past;
 mod view;
 
@@ -8,11 +7,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
-pub use instances::Instances;
 pub use past::ContextCheckpoint;
 pub use past::LoadPast;
 use past::Past;
@@ -23,7 +22,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::{self, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
-use crate::names::Name;
+use crate::names::{ByName, Name};
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::schema;
@@ -40,9 +39,8 @@ pub struct Context {
     /// Messages that are not in the list and are loaded on demand.
     past: Option<Past>,
     views: BTreeMap<Name, View>,
-    tools: BTreeMap<String, Arc<Tool>>,
-    /// Names of tools in the order of their first definition, which is their order for the model.
-    tool_order: Vec<String>,
+    /// Tools in the order of their first definition, which is their order for the model.
+    tools: ByName<String, Arc<Tool>>,
     instances: Instances,
     /// Index of the latest plan message.
     plan: Option<usize>,
@@ -50,6 +48,9 @@ pub struct Context {
     plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
 }
+
+/// Names of instances, in the order in which they were added.
+pub type Instances = IndexSet<String, hashbrown::DefaultHashBuilder>;
 
 /// Messages that are appended together. Usually one result, which needs no allocation.
 pub type Batch = SmallVec<[Message; 1]>;
@@ -94,7 +95,8 @@ impl Context {
         for (index, parsed) in messages.enumerate() {
             let parsed = parsed.map_err(|fault| fault.in_message(index))?;
             context.ignored.extend(parsed.ignored.into_iter().map(|name| (index, name)));
-            context.append_one(parsed.message, index, |_| Ok(()))?;
+            let applied = context.apply(&parsed.message).map_err(|fault| fault.in_message(index))?;
+            context.commit(parsed.message, applied);
         }
         Ok(context)
     }
@@ -107,51 +109,21 @@ impl Context {
     /// Appends a batch if `check` accepts the context with all of it; otherwise nothing changes.
     pub fn append_checked(
         &mut self,
-        mut batch: Batch,
+        batch: Batch,
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let appended = match (batch.len(), batch.pop()) {
-            (1, Some(message)) => self.append_one(message, 0, check),
-            (_, last) => {
-                batch.extend(last);
-                self.append_several(batch, check)
-            }
-        };
-        if appended.is_err() {
-            // Remove kinds that only the rejected batch wrote.
-            self.views.retain(|_, view| !view.is_empty());
-        }
-        appended
-    }
-
-    fn append_one(
-        &mut self,
-        message: Message,
-        index: usize,
-        check: impl FnOnce(&Context) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let taken = self.apply(&message).map_err(|fault| fault.in_message(index))?;
-        if let Err(fault) = check(self) {
-            self.revert(&message, taken);
-            return Err(fault);
-        }
-        self.commit(message, taken);
-        Ok(())
-    }
-
-    fn append_several(&mut self, batch: Batch, check: impl FnOnce(&Context) -> Result<(), Fault>) -> Result<(), Fault> {
-        let mut taken = Vec::with_capacity(batch.len());
+        let mut applied = SmallVec::<[AppliedMessage; 1]>::with_capacity(batch.len());
         let outcome = batch.iter().enumerate().try_for_each(|(index, message)| {
-            taken.push(self.apply(message).map_err(|fault| fault.in_message(index))?);
+            applied.push(self.apply(message).map_err(|fault| fault.in_message(index))?);
             Ok(())
         });
         if let Err(fault) = outcome.and_then(|()| check(self)) {
-            batch.iter().zip(taken).rev().for_each(|(message, one)| self.revert(message, one));
+            batch.iter().zip(applied).rev().for_each(|(message, one)| self.revert(message, one));
+            // Remove kinds that only the rejected batch wrote.
+            self.views.retain(|_, view| !view.is_empty());
             return Err(fault);
         }
-        for (message, one) in batch.into_iter().zip(taken) {
-            self.commit(message, one);
-        }
+        batch.into_iter().zip(applied).for_each(|(message, one)| self.commit(message, one));
         Ok(())
     }
 
@@ -196,8 +168,8 @@ impl Context {
                 if let Some(view) = self.views.get_mut(&data.kind) {
                     view.note(data, undo.created_place());
                 }
-                if let Some(instance) = &data.instance {
-                    self.instances.add(instance);
+                if let Some(instance) = data.instance.as_ref().filter(|name| !self.instances.contains(*name)) {
+                    self.instances.insert(instance.clone());
                 }
             }
             (Message::Tool(_), AppliedMessage::Tools(tools)) => {
@@ -211,9 +183,6 @@ impl Context {
 
     /// Adds or replaces the definition of a tool.
     fn define(&mut self, tool: Tool) {
-        if !self.tools.contains_key(&tool.name) {
-            self.tool_order.push(tool.name.clone());
-        }
         self.tools.insert(tool.name.clone(), Arc::new(tool));
     }
 
@@ -279,10 +248,10 @@ impl Context {
 
     /// All tools, in the order of first definition.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
-        self.tool_order.iter().filter_map(|name| self.tools.get(name))
+        self.tools.values()
     }
 
-    /// The names of all instances that have data.
+    /// The names of all instances that have data, in the order in which they were added.
     pub fn instances(&self) -> &Instances {
         &self.instances
     }

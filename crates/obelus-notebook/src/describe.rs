@@ -31,7 +31,7 @@ pub fn describe(call: &CallJson, is_aside: &dyn Fn(&str) -> bool, origins: &dyn 
     let head = format!("{}{}", visible(tool), mark(&origins(CallPart::Proposal)));
     let mut words = ValueLines { lines: vec![head], long: Vec::new() };
     for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_') && !is_aside(name)) {
-        words.value("", &mut vec![Segment::Key(name.into())], value, origins);
+        words.add("", name, value, origins);
     }
     for (name, value) in fields.iter().filter(|(name, _)| name.starts_with('_')) {
         match (name.as_str(), value) {
@@ -44,12 +44,12 @@ pub fn describe(call: &CallJson, is_aside: &dyn Fn(&str) -> bool, origins: &dyn 
             ("_activity", by) => words.lines.push(format!("  carried out by the activity {}", json(by))),
             ("_outputPath", path) => words.lines.push(format!("  result to {}", json(path))),
             ("_outputMethod", method) => words.lines.push(format!("  result joins by {}", json(method))),
-            _ => words.value("", &mut vec![Segment::Key(name.into())], value, origins),
+            _ => words.add("", name, value, origins),
         }
     }
     let plain = |_: CallPart<'_>| Origins::default();
     for (name, value) in fields.iter().filter(|(name, _)| is_aside(name)) {
-        words.value("beside the call, in the agent's words: ", &mut vec![Segment::Key(name.into())], value, &plain);
+        words.add("beside the call, in the agent's words: ", name, value, &plain);
     }
     words.lines.append(&mut words.long);
     words.lines.join("\n")
@@ -107,25 +107,13 @@ pub fn leaves(call: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     let fields = call.as_object().into_iter().flatten();
     for (name, value) in fields.filter(|(name, _)| !name.starts_with('_')) {
-        add_leaves(&mut vec![Segment::Key(name.into())], value, &mut found);
+        each_leaf(&mut vec![Segment::Key(name.into())], value, &mut |place, leaf| found.push((name_of(place), leaf)));
     }
     found
 }
 
-fn add_leaves<'v>(place: &mut Vec<Segment>, value: &'v Value, found: &mut Vec<(String, &'v Value)>) {
-    let below = below(value);
-    if below.is_empty() {
-        return found.push((name_of(place), value));
-    }
-    for (step, inner) in below {
-        place.push(step);
-        add_leaves(place, inner, found);
-        place.pop();
-    }
-}
-
 /// Visits the values that have a line of their own: those with nothing below.
-fn each_leaf(place: &mut Vec<Segment>, value: &Value, visit: &mut dyn FnMut(&[Segment], &Value)) {
+fn each_leaf<'v>(place: &mut Vec<Segment>, value: &'v Value, visit: &mut dyn FnMut(&[Segment], &'v Value)) {
     let below = below(value);
     if below.is_empty() {
         return visit(place, value);
@@ -154,32 +142,20 @@ struct ValueLines {
 }
 
 impl ValueLines {
-    /// Lines for a value and everything below it.
-    fn value(
-        &mut self,
-        before: &str,
-        place: &mut Vec<Segment>,
-        value: &Value,
-        origins: &dyn Fn(CallPart<'_>) -> Origins,
-    ) {
-        let below = below(value);
-        if below.is_empty() {
-            let (name, text) = (name_of(place), json(value));
-            let mark = mark(&origins(CallPart::Value(place, value)));
-            if text.chars().count() > LONG {
-                let length = text.chars().count();
+    /// Lines for a field and everything below it.
+    fn add(&mut self, before: &str, name: &str, value: &Value, origins: &dyn Fn(CallPart<'_>) -> Origins) {
+        each_leaf(&mut vec![Segment::Key(name.into())], value, &mut |place, leaf| {
+            let (name, text) = (name_of(place), json(leaf));
+            let mark = mark(&origins(CallPart::Value(place, leaf)));
+            let length = text.chars().count();
+            let line = format!("  {before}{name} = {text}{mark}");
+            if length > LONG {
                 self.lines.push(format!("  {before}{name} = {length} characters, whole at the end{mark}"));
-                self.long.push(format!("  {before}{name} = {text}{mark}"));
+                self.long.push(line);
             } else {
-                self.lines.push(format!("  {before}{name} = {text}{mark}"));
+                self.lines.push(line);
             }
-            return;
-        }
-        for (step, inner) in below {
-            place.push(step);
-            self.value(before, place, inner, origins);
-            place.pop();
-        }
+        });
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::call::Call;
 use crate::names::alike;
-use crate::schema::{admits_null, resolved};
+use crate::schema::{admits_null, properties, property, resolved};
 use crate::tool::Tool;
 use crate::visible::visible;
 use crate::wording::closest;
@@ -48,17 +48,12 @@ pub fn changed_param(
     language: Option<&str>,
 ) -> Result<Option<Value>, UnknownName> {
     let edit = ParamEdit { tool, language };
-    let is_open = tool.params().get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
+    let is_open = properties(tool.params()).is_none_or(Map::is_empty);
     let is_known = is_open || property(tool.params(), name).is_some() || params.get(name).is_some();
     if !Call::is_param(name, tool) || !is_known {
         return Err(edit.unknown("", name, params, tool.params()));
     }
     edit.merged(name, params.get(name), change, property(tool.params(), name))
-}
-
-/// The value at a dotted path.
-pub fn dotted_value<'v>(call: &'v Value, path: &str) -> Option<&'v Value> {
-    path.split('.').try_fold(call, |value, name| value.get(name))
 }
 
 /// Sets a field of an object, or removes it.
@@ -205,7 +200,7 @@ impl ParamEdit<'_> {
         if schema.get("patternProperties").is_some() {
             return false;
         }
-        let listed = schema.get("properties").and_then(Value::as_object).is_some_and(|listed| !listed.is_empty());
+        let listed = properties(schema).is_some_and(|listed| !listed.is_empty());
         match schema.get("additionalProperties") {
             Some(Value::Bool(false)) => true,
             None if listed => true,
@@ -224,7 +219,7 @@ impl ParamEdit<'_> {
     }
 
     fn unknown(&self, place: &str, name: &str, present: &Value, schema: &Value) -> UnknownName {
-        let declared = schema.get("properties").and_then(Value::as_object);
+        let declared = properties(schema);
         let mut names: Vec<&str> =
             [present.as_object(), declared].into_iter().flatten().flat_map(Map::keys).map(String::as_str).collect();
         if !place.is_empty() {
@@ -254,11 +249,6 @@ impl ParamEdit<'_> {
             None => format!("`{name}`"),
         }
     }
-}
-
-/// A property of an object's schema.
-fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
-    schema.get("properties")?.get(name)
 }
 
 /// The name as the call has it, if it has it in another spelling (B24-9).

@@ -372,20 +372,18 @@ impl Grounding<'_> {
         names: Option<&NameSource<'_>>,
     ) -> Option<Evidence> {
         let mut messages = self.index.user_texts(self.instance);
-        let in_words = match (names, text) {
+        let (by, message) = match (names, text) {
             // Any number may equal an id by chance, so the user must name the kind of record before it.
             (Some(names), _) => {
                 let words: Vec<String> = names.announced_by.iter().map(|word| folded(word)).collect();
-                let message = messages.find(|message| message.announces(number, &words));
-                message.map(|message| Evidence::new(GroundingRule::C, message.place))
+                (GroundingRule::C, messages.find(|message| message.announces(number, &words)))
             }
-            (None, Some(digits)) if digits.len() > 1 && digits.starts_with('0') => messages
-                .find(|message| message.has_digits(digits))
-                .map(|message| Evidence::new(GroundingRule::A, message.place)),
-            (None, _) => messages
-                .find(|message| message.has_number(number))
-                .map(|message| Evidence::new(GroundingRule::A, message.place)),
+            (None, Some(digits)) if digits.len() > 1 && digits.starts_with('0') => {
+                (GroundingRule::A, messages.find(|message| message.has_digits(digits)))
+            }
+            (None, _) => (GroundingRule::A, messages.find(|message| message.has_number(number))),
         };
+        let in_words = message.map(|message| Evidence::new(by, message.place));
         in_words
             .or_else(|| text.and_then(|text| self.result_text(text)))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))

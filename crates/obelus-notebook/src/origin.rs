@@ -266,45 +266,6 @@ mod tests {
     }
 
     #[test]
-    fn one_object_can_hold_trusted_and_untrusted_parts() {
-        let user = Origins::of(Origin::User);
-        let mut labels = Labels::default();
-        labels.write(&at("†s.company"), Method::Set, &json!({"email": "a"}), &user);
-        labels.write(&at("†s.company.phone"), Method::Set, &json!("1"), &page());
-        assert!(labels.at(&at("†s.company.email")).is_trusted());
-        assert!(!labels.at(&at("†s.company.phone")).is_trusted());
-        assert!(!labels.at(&at("†s.company")).is_trusted());
-        assert!(!labels.at(&[]).is_trusted());
-        labels.write(&at("†s.company.phone"), Method::Set, &json!("2"), &user);
-        assert!(labels.at(&at("†s.company")).is_trusted());
-    }
-
-    #[test]
-    fn added_origins_stay_and_overwritten_ones_are_removed() {
-        let user = Origins::of(Origin::User);
-        let mut labels = Labels::default();
-        labels.write(&at("†s.log"), Method::Push, &json!("x"), &page());
-        labels.write(&at("†s.log"), Method::Push, &json!("y"), &user);
-        assert!(!labels.at(&at("†s.log[1]")).is_trusted());
-        labels.write(&[], Method::Merge, &json!({"log": [], "a": {"b": 1}}), &user);
-        assert!(labels.at(&at("†s.log")).is_trusted());
-        labels.write(&[], Method::Merge, &json!({"a": {"c": 1}}), &page());
-        assert!(labels.at(&at("†s.a.b")).is_trusted());
-        assert!(!labels.at(&at("†s.a.c")).is_trusted());
-        labels.write(&at("†s.list[-1]"), Method::Set, &json!(1), &page());
-        assert!(!labels.at(&at("†s.list[0]")).is_trusted());
-    }
-
-    #[test]
-    fn a_write_by_negative_index_reaches_elements_with_their_own_labels() {
-        let user = Origins::of(Origin::User);
-        let mut labels = Labels::default();
-        labels.write(&at("†s.list[0].name"), Method::Set, &json!("a"), &user);
-        labels.write(&at("†s.list[-1].name"), Method::Set, &json!("b"), &page());
-        assert!(!labels.at(&at("†s.list[0].name")).is_trusted());
-    }
-
-    #[test]
     fn an_empty_object_has_an_origin_too() {
         let mut labels = Labels::default();
         labels.write(&at("†s.x"), Method::Merge, &json!({}), &page());

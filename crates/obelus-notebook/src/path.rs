@@ -108,21 +108,20 @@ impl Path {
         value_at(data, &self.segments)
     }
 
+    /// The same, if `data` consists only of nested objects along this path.
+    pub fn spelled_alone_in<'a>(&self, data: &'a Value) -> Option<&'a Value> {
+        self.segments.iter().try_fold(data, |value, segment| match value {
+            Value::Object(map) if map.len() == 1 => map.get(segment.key().as_ref()),
+            _ => None,
+        })
+    }
+
     /// Nested objects along this path, with `value` at its end.
     pub fn spell(&self, value: Value) -> Value {
         nested(&self.segments, value)
     }
 
-    /// Whether `data` consists only of nested objects along this path.
-    pub(crate) fn spells(&self, data: &Value) -> bool {
-        let below = self.segments.iter().try_fold(data, |value, segment| match value {
-            Value::Object(map) if map.len() == 1 => map.get(segment.key().as_ref()),
-            _ => None,
-        });
-        below.is_some()
-    }
-
-    /// The value at the end of such `data`.
+    /// The value at the end of `data` that consists only of nested objects along this path.
     pub(crate) fn within(&self, data: Value) -> Value {
         self.segments.iter().fold(data, |value, segment| match value {
             Value::Object(mut map) => map.swap_remove(segment.key().as_ref()).unwrap_or_default(),

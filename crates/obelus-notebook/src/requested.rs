@@ -5,7 +5,9 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::quote::{json, word};
+use crate::schema::{compile, properties, required};
 use crate::visible::visible;
+use crate::wording::{clip, type_name};
 
 /// The limit of characters of a field.
 const MOST_OF_FIELD: usize = 300;
@@ -47,19 +49,16 @@ pub enum RequestedKind {
 
 /// The fields of an answer that is an object.
 pub fn fields_of(schema: &Value) -> Option<&Map<String, Value>> {
-    schema.get("properties")?.as_object()
+    properties(schema)
 }
 
 /// The values that an answer has.
 pub fn requested(schema: &Value) -> impl Iterator<Item = RequestedField> {
-    let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+    let is_required = |name: &str| required(schema).any(|one| one == name);
     fields_of(schema).into_iter().flatten().map(move |(name, field)| {
         let texts = ["title", "description"].iter().filter_map(|part| field[part].as_str());
-        let own = texts.map(|text| {
-            let (text, cut) = cut(text, MOST_OF_FIELD);
-            format!(" │ {}{}", visible(&text), if cut { "…" } else { "" })
-        });
-        let (name, is_optional) = (word(name).to_string(), !required(name));
+        let own = texts.map(|text| format!(" │ {}", visible(&clip(text, MOST_OF_FIELD))));
+        let (name, is_optional) = (word(name).to_string(), !is_required(name));
         RequestedField { name, kind: RequestedKind::of(field), is_optional, own_texts: own.collect() }
     })
 }
@@ -67,7 +66,7 @@ pub fn requested(schema: &Value) -> impl Iterator<Item = RequestedField> {
 /// Why a person cannot be asked for an answer with this schema.
 pub fn fault_of_schema(schema: &Value) -> Option<String> {
     if !schema.is_object() {
-        return Some(format!("the schema of an answer is an object, not {}", crate::wording::type_name(schema)));
+        return Some(format!("the schema of an answer is an object, not {}", type_name(schema)));
     }
     if schema.to_string().len() > MOST_SCHEMA || fields_of(schema).is_some_and(|fields| fields.len() > MOST_FIELDS) {
         let text = format!("more is asked for than {MOST_FIELDS} values, or {MOST_SCHEMA} bytes of schema");
@@ -76,7 +75,7 @@ pub fn fault_of_schema(schema: &Value) -> Option<String> {
     if crate::message::depth(schema) >= crate::path::MAX_DEPTH {
         return Some("the schema of an answer is nested too deep".to_owned());
     }
-    crate::schema::compile(schema).err().map(|why| format!("the schema of an answer is not valid: {why}"))
+    compile(schema).err().map(|why| format!("the schema of an answer is not valid: {why}"))
 }
 
 /// A single value need not be wrapped, and a single text not quoted.
@@ -114,14 +113,13 @@ impl RequestedKind {
             _ => (one_of(&field["items"]), true),
         };
         if !choices.is_empty() {
-            let (listed, cut) = cut(&choices.iter().map(json).collect::<Vec<_>>().join(", "), MOST_OF_FIELD);
-            let listed = if cut { listed + "…" } else { listed };
+            let listed = clip(&choices.iter().map(json).collect::<Vec<_>>().join(", "), MOST_OF_FIELD);
             return if several { RequestedKind::ListOf(listed) } else { RequestedKind::OneOf(listed) };
         }
         RequestedKind::Value {
             name: field["type"].as_str().map(visible),
-            format: field["format"].as_str().map(|format| visible(&cut(format, 40).0)),
-            suggested: field.get("default").map(|default| cut(&json(default), MOST_OF_FIELD).0),
+            format: field["format"].as_str().map(|format| visible(&cut(format, 40))),
+            suggested: field.get("default").map(|default| cut(&json(default), MOST_OF_FIELD)),
         }
     }
 }
@@ -140,10 +138,7 @@ impl fmt::Display for RequestedKind {
     }
 }
 
-/// The first `most` characters, and whether there are more.
-pub fn cut(text: &str, most: usize) -> (String, bool) {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => (text[..end].to_owned(), true),
-        None => (text.to_owned(), false),
-    }
+/// The first `most` characters.
+fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }

@@ -6,7 +6,7 @@ mod spelling;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, Validator};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::fault::{Fault, Rule};
 use crate::path::Segment;
@@ -192,6 +192,21 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+/// The declared properties of an object's schema.
+pub(crate) fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties")?.as_object()
+}
+
+/// One of them.
+pub(crate) fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    schema.get("properties")?.get(name)
+}
+
+/// The names of required properties.
+pub(crate) fn required(schema: &Value) -> impl Iterator<Item = &str> {
+    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// The types that a schema names.

@@ -74,9 +74,7 @@ impl<'a> SentBy<'a> {
         }
     }
 
-    /// Who has paused a session that is paused once more; journals have all of them. The first one counts, with two
-    /// exceptions: a run may end the pause of a fork, so a later pause replaces it; and an import replaces every pause,
-    /// because the file that it read can name anybody.
+    /// Who has paused a session. The first pause wins; a pause after a fork and an import replace it.
     pub fn of_pause(before: Option<String>, by: String) -> String {
         match before {
             Some(before) if SentBy::import(&by).is_none() && SentBy::fork(&before).is_none() => before,

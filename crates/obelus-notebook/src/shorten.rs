@@ -75,14 +75,6 @@ pub fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A text of at most `most` characters, with the number of characters if it is cut.
-pub fn cut(text: String, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
-        None => text,
-    }
-}
-
 /// Records with only these fields, anywhere in a value. An object with none of them is not a record.
 pub fn only_fields(value: &Value, names: &[&str]) -> Value {
     match value {

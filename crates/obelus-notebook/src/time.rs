@@ -43,33 +43,9 @@ impl fmt::Display for Time {
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         let (year, month, day) = civil_from_days(days);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        // Every result has a date, and `format!` is several times slower.
-        let mut text = String::with_capacity(24);
-        let parts = [(year, 4, '-'), (month, 2, '-'), (day, 2, 'T'), (hour, 2, ':'), (minute, 2, ':')];
-        for (number, digits, sign) in parts {
-            push_digits(&mut text, number, digits);
-            text.push(sign);
-        }
-        push_digits(&mut text, second, 2);
-        if millis != 0 {
-            text.push('.');
-            push_digits(&mut text, millis, 3);
-        }
-        text.push('Z');
-        f.write_str(&text)
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        if millis == 0 { f.write_str("Z") } else { write!(f, ".{millis:03}Z") }
     }
-}
-
-/// Writes a number with at least this many digits.
-fn push_digits(text: &mut String, number: i64, digits: u32) {
-    if number < 0 {
-        text.push('-');
-        return push_digits(text, number.saturating_neg(), digits - 1);
-    }
-    if digits > 1 || number >= 10 {
-        push_digits(text, number / 10, digits.saturating_sub(1));
-    }
-    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 /// Year, month and day of a day counted from 1970. Computed in eras of 400 years, which have equal length.

@@ -174,7 +174,7 @@ impl Tool {
 
     /// The schema of one parameter.
     pub fn param(&self, name: &str) -> Option<&Value> {
-        self.params.get("properties")?.get(name)
+        schema::property(&self.params, name)
     }
 
     /// The schema of the result.

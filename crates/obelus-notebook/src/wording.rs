@@ -27,21 +27,9 @@ pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// The edit distance: letters added, removed, replaced or exchanged with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let replaced = last[j] + usize::from(x != y);
-            let mut least = replaced.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i - 1] == *y && b[j - 1] == *x {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
+    // The cost grows with the product of the lengths.
+    let [a, b] = [a, b].map(|text| text.chars().take(64).collect::<String>());
+    strsim::osa_distance(&a, &b)
 }
 
 /// The text, shortened if it is long, so that messages never contain whole documents.

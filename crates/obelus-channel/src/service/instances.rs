@@ -90,11 +90,11 @@ fn list(session: &Session, reports: &[CallReport], filter: &InstanceFilter, lang
             calls.entry(name).or_default().push(report);
         }
     }
-    let names = session.context().instances().in_order();
+    let names = session.context().instances();
     let none = Vec::new();
     let (mut counts, mut errors) = (BTreeMap::new(), BTreeMap::<(String, String), usize>::new());
     let mut matching: Vec<(&str, &[&CallReport])> = Vec::new();
-    for name in &names {
+    for name in names {
         let of: &[&CallReport] = calls.get(name.as_str()).unwrap_or(&none);
         let (status, failed) = (status_of(of), failed_of(of));
         *counts.entry(status.to_owned()).or_default() += 1;

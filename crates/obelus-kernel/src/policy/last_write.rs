@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::expr::Expr;
 use crate::fold::Method;
 use crate::message::{Data, Message};
-use crate::path::{Path, Segment, value_at};
+use crate::path::{Segment, value_at};
 
 /// The last write of an expression's value, without the call's inputs. For a list with several writers, an element
 /// was written by the latest that added this value.
@@ -21,19 +21,8 @@ pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>)
         _ => None,
     });
     let (message, data) = found?;
-    let output = data.output.as_ref();
-    Some(ValueWrite {
-        message,
-        date: output.and_then(|output| output.date.as_deref().map(str::to_owned)),
-        by: builder.writer(data, output.map(|output| &output.call)),
-        to: output.map_or_else(|| Path::root(data.kind.as_str()).to_string(), |output| output.path.to_string()),
-        method: data.operation().1,
-        origins: context.origins(path, instance),
-        params: Vec::new(),
-        shown: Vec::new(),
-        consent: None,
-        edited_by: None,
-    })
+    let call = data.output.as_ref().map(|output| &output.call);
+    Some(ValueWrite { origins: context.origins(path, instance), ..builder.value_write(message, data, call) })
 }
 
 /// Whether a message that reaches a place can have written its value: one that adds elements wrote only those.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::grounding::Grounding;
 use super::values_at;
+use super::why::read_of;
 use crate::call::{Call, Scope};
 use crate::context::{Context, named};
 use crate::expr::Expr;
@@ -197,7 +198,7 @@ impl<'a> Provenance<'a> {
         if let Some(origins) = self.of_planned(expr, below) {
             return origins;
         }
-        let Some(path) = self.source(expr) else { return Origins::default() };
+        let path = read_of(self.context, expr, self.instance);
         if below.is_empty() {
             return self.context.origins(path, self.instance);
         }
@@ -229,7 +230,7 @@ impl<'a> Provenance<'a> {
         if let Some(origins) = self.of_planned(expr, &below) {
             return origins;
         }
-        let Some(path) = self.source(expr) else { return Origins::default() };
+        let path = read_of(self.context, expr, self.instance);
         let mut ways = Vec::new();
         if let Some(value) = self.context.read(path, self.instance) {
             find_ways(&value, names, &mut Vec::new(), &mut ways);
@@ -240,19 +241,6 @@ impl<'a> Provenance<'a> {
         };
         // If no path matches, the whole value counts.
         join_all(ways.into_iter().map(of_way)).unwrap_or_else(|| self.context.origins(path, self.instance))
-    }
-
-    fn source<'e>(&self, expr: &'e Expr) -> Option<&'e Path> {
-        match expr {
-            Expr::Ref(path) => Some(path),
-            Expr::All(terms) => self.source(terms.last()?),
-            Expr::Any(terms) => {
-                let has = |term: &&Expr| {
-                    term.value(&|path| self.context.read(path, self.instance)).is_some_and(|value| !value.is_null())
-                };
-                self.source(terms.iter().find(has).or(terms.last())?)
-            }
-        }
     }
 }
 

@@ -231,19 +231,21 @@ impl<'a> WhyBuilder<'a> {
                 shown.push(self.trace(&path, index));
             }
         }
-        let to = data
-            .output
-            .as_ref()
-            .map_or_else(|| Path::root(data.kind.as_str()).to_string(), |output| output.path.to_string());
+        ValueWrite { params, shown, ..self.value_write(index, data, call) }
+    }
+
+    /// The write of a message by this call, without the call's inputs.
+    pub(super) fn value_write(&self, message: usize, data: &Data, call: Option<&CallJson>) -> ValueWrite {
+        let output = data.output.as_ref();
         ValueWrite {
-            message: index,
-            date: data.output.as_ref().and_then(|output| output.date.as_deref().map(str::to_owned)),
+            message,
+            date: output.and_then(|output| output.date.as_deref().map(str::to_owned)),
             by: self.writer(data, call),
-            to,
+            to: output.map_or_else(|| Path::root(data.kind.as_str()).to_string(), |output| output.path.to_string()),
             method: data.operation().1,
             origins: data.all_sources(),
-            params,
-            shown,
+            params: Vec::new(),
+            shown: Vec::new(),
             consent: None,
             edited_by: None,
         }

@@ -322,8 +322,7 @@ fn entries_of(confirmations: Value) -> Result<Vec<Entry>, Refused> {
     entries.into_iter().map(read).collect()
 }
 
-/// An approval is for the call that was asked about: values may differ, but not the action, and nothing may be
-/// missing.
+/// An imported approval may change values, but not the tool, and drops no parameter.
 fn must_be_what_was_asked(asked: &CallJson, call: &CallJson) -> Result<(), String> {
     if call.tool() != asked.tool() {
         return Err(format!("{} was asked about, not {}", Value::from(asked.tool()), Value::from(call.tool())));

@@ -12,8 +12,8 @@ use super::inbox::{
 use super::output::Task;
 use super::scheduler::Status;
 use super::sent_by::SentBy;
+use crate::call::Call;
 use crate::call::identity::hash;
-use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::path::Segment;
 use crate::policy::{Reason, pays};
@@ -35,7 +35,7 @@ struct QuestionGroup {
 impl Session {
     /// The hash that a decision about a resolved call is bound to.
     pub(super) fn hash_of(&self, call: &Call, frozen: &CallJson) -> String {
-        let is_aside = |name: &str| ASIDES.contains(&name) && call.aside(name).is_some();
+        let is_aside = |name: &str| call.aside(name).is_some();
         hash(&self.constants.id, frozen, is_aside)
     }
 
@@ -144,7 +144,7 @@ impl Session {
     /// references are judged when they are available.
     fn described_plan(&self, call: &CallJson, is_by_person: &dyn Fn(&[Segment]) -> bool) -> CallDescription {
         let tool = call.tool().and_then(|name| self.context().tool(name));
-        let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
+        let is_aside = |name: &str| Call::is_aside(name, tool.map(AsRef::as_ref));
         let origins = |part: CallPart<'_>| match part {
             CallPart::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
                 Origins::default()

@@ -225,7 +225,7 @@ impl Session {
         }
     }
 
-    /// Takes the outcome of a call. One that is already known, or of a call that is not running, is ignored.
+    /// Takes the outcome of a call. Outcomes of ended calls are ignored.
     pub(super) fn take_outcome(&mut self, call: LocalCall, outcome: Outcome) {
         match call {
             LocalCall::PreviewRead { question, call } => self.take_preview_read(question, call, &outcome),

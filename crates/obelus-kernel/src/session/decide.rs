@@ -171,7 +171,7 @@ impl Session {
         self.note_unwanted(calls);
     }
 
-    /// Drops the jobs of calls that are left out, and those that read a value of which these would write a part.
+    /// Drops the open jobs of excluded calls, and those that read a partly denied value.
     fn drop_left_out(&mut self, step: u32, left_out: &[usize], reason: &str) {
         loop {
             let dropped = self.scheduler.left_out_of(step, left_out);

@@ -9,7 +9,7 @@ use crate::policy::Reason;
 /// The number of attempts at a read whose answers are lost; then it is an error.
 const MOST_READS: u32 = 3;
 
-/// The number of attempts at a call that did not happen: one that crashes its driver must not do so for ever.
+/// The limit of attempts at a call that did not happen, so that one that crashes its driver is not retried for ever.
 const MOST_ATTEMPTS: u32 = 10;
 
 impl Session {

@@ -204,34 +204,16 @@ mod tests {
     use obelus_notebook::call_json::CallJson;
 
     use super::*;
-    use crate::message::{Data, Message};
     use crate::session::output::CallStatus;
-
-    fn run() -> GraphRun {
-        let graph = json!({
-            "start": "a", "max_steps": 2, "at_limit": "end",
-            "nodes": {"a": {"call": {"_tool": "†plan.tool"}, "next": [{"to": "end"}]}, "end": {"end": {"name": "done"}}},
-        });
-        GraphRun::new(Arc::new(serde_json::from_value(graph).unwrap()))
-    }
 
     fn report(status: CallStatus) -> Option<CallReport> {
         Some(CallReport { place: (0, 0), call: CallJson::of_tool("t"), status, error: None })
     }
 
     #[test]
-    fn the_limit_of_steps_is_for_one_turn() {
-        let mut run = run();
-        assert!(run.enter("a").is_ok() && run.enter("a").is_ok());
-        assert_eq!(run.enter("end").unwrap_err().code, "limit");
-        assert_eq!(run.node(), "end", "it came there and does nothing");
-        run.begin();
-        assert!(run.enter("a").is_ok());
-    }
-
-    #[test]
     fn failures_of_a_node_are_counted_in_a_row() {
-        let mut run = run();
+        let graph = json!({"start": "a", "nodes": {"a": {"call": {"_tool": "t"}, "next": [{"to": "a"}]}}});
+        let mut run = GraphRun::new(Arc::new(serde_json::from_value(graph).unwrap()));
         for status in [CallStatus::Failed, CallStatus::Skipped, CallStatus::Refused] {
             run.note_call(report(status));
         }
@@ -239,25 +221,5 @@ mod tests {
         run.note_call(report(CallStatus::Denied));
         assert!(run.cursor.failed.is_empty(), "a person's no is no failure");
         assert_eq!(run.cursor.last, json!({"tool": "t", "status": "denied", "error": null}));
-    }
-
-    #[test]
-    fn only_a_limit_or_a_stop_has_a_forced_end() {
-        let run = run();
-        assert_eq!((run.forced_end(TurnEnd::Limit), run.forced_end(TurnEnd::Stopped)), (Some("end"), None));
-        assert_eq!(run.forced_end(TurnEnd::Output), None);
-    }
-
-    #[test]
-    fn the_origin_of_the_tool_name_is_the_proposer_of_a_nodes_call() {
-        let mail = Origins::of(Origin::Tool { name: "mail".into(), trusted: false });
-        let mut plan = Data::plain("plan", json!({"tool": "t"}));
-        plan.origins = Some(mail);
-        let mut context = Context::new();
-        context.append(vec![Message::Data(Box::new(plan))]).unwrap();
-        let mut run = run();
-        assert_eq!(run.proposer(&context).untrusted().collect::<Vec<_>>(), ["mail"]);
-        run.enter("end").unwrap();
-        assert_eq!(run.proposer(&context), Origins::of(Origin::Author));
     }
 }

@@ -33,10 +33,7 @@ impl JobRef {
 
 impl fmt::Display for JobRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Every call has such an id, and `write!` is several times slower.
-        f.write_str(itoa::Buffer::new().format(self.step))?;
-        f.write_str(".")?;
-        f.write_str(itoa::Buffer::new().format(self.job))
+        write!(f, "{}.{}", self.step, self.job)
     }
 }
 

@@ -403,25 +403,4 @@ mod tests {
         assert!(!inbox.is_open(number));
         assert_eq!(inbox.get(number).unwrap().calls[0].reason, None, "a yes has no reason");
     }
-
-    #[test]
-    fn an_approval_is_used_up_by_a_call_that_fails() {
-        let mut inbox = Inbox::default();
-        for (is_done, left) in [(true, Some(Approved::Done)), (false, None)] {
-            inbox.grant("a".to_owned(), JOB);
-            inbox.join(JobRef { step: 1, job: 0 }, JOB);
-            assert_eq!(inbox.close_job(JOB, is_done), [JobRef { step: 1, job: 0 }]);
-            assert_eq!(inbox.approved("a"), left);
-        }
-    }
-
-    #[test]
-    fn one_reminder_is_sent_before_a_question_expires() {
-        let mut inbox = Inbox::default();
-        let number = asked(&mut inbox, &["a"]);
-        assert_eq!(inbox.timeout(), Some(Time(5_000)));
-        assert_eq!(inbox.take_reminders(Time(5_000)), [number]);
-        assert_eq!(inbox.take_reminders(Time(6_000)), []);
-        assert_eq!(inbox.timeout(), Some(Time(10_000)));
-    }
 }

@@ -10,13 +10,13 @@ mod scopes;
 mod side_writes;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-use crate::context::{Context, ContextCheckpoint, Instances, LoadPast, View};
+use crate::context::{Context, ContextCheckpoint, LoadPast, View};
 use crate::fault::Fault;
 use crate::fold::Method;
 use crate::message::{Data, Message, Plan, Role};
@@ -37,7 +37,7 @@ pub(super) struct Memory {
     /// The request's own kinds, each with its initial value.
     given: BTreeMap<Name, Option<Value>>,
     /// The request's own instances.
-    given_instances: Instances,
+    given_instances: BTreeSet<String>,
     now: Time,
     /// `now` as text, because many results have the same date.
     date: Option<(Time, Arc<str>)>,
@@ -61,7 +61,7 @@ impl Memory {
             _ => view.read(&[], None).map(Cow::into_owned),
         };
         let given = context.views().map(|(kind, view)| (kind.into(), value(kind, view))).collect();
-        let given_instances = context.instances().clone();
+        let given_instances = context.instances().iter().cloned().collect();
         Self {
             context,
             base,

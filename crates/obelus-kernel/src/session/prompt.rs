@@ -290,19 +290,12 @@ impl Session {
     fn kinds(&self) -> Vec<Value> {
         let mut kinds = Vec::new();
         for (kind, view) in self.context().views().filter(|(kind, _)| *kind != "error") {
-            let mut shown = json!({"kind": kind});
-            let optional = [
-                ("description", view.description(None).map(Value::from)),
-                ("schema", view.schema(None).cloned()),
-                ("value", self.transcript.filtered(kind, view, || self.state_for_model())),
-            ];
-            for (name, value) in optional {
-                if let Some(value) = value {
-                    shown[name] = value;
-                }
+            let mut shown = recipe(kind, view);
+            if let Some(value) = self.transcript.filtered(kind, view, || self.state_for_model()) {
+                shown["value"] = value;
             }
             if view.is_instanced() {
-                let instances = self.context().instances().in_order().into_iter();
+                let instances = self.context().instances().iter();
                 let values =
                     instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
                 shown["instances"] = Value::Object(values.collect());
@@ -363,8 +356,7 @@ impl Session {
 
 /// Adds schemas and descriptions of instances: once if all are equal, else by instance.
 pub(super) fn show_recipes_of_instances(context: &Context, view: &View, shown: &mut Value) {
-    let names: Vec<&String> =
-        context.instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
+    let names: Vec<&String> = context.instances().iter().filter(|name| view.has_instance(name)).collect();
     let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
     let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
     show_by_instance(shown, &names, "description", descriptions);
@@ -390,6 +382,18 @@ fn texts_of(context: &Context) -> Vec<(String, String)> {
     }
     texts.reverse();
     texts
+}
+
+/// A kind with its description and schema.
+pub(super) fn recipe(kind: &str, view: &View) -> Value {
+    let mut recipe = json!({"kind": kind});
+    if let Some(description) = view.description(None) {
+        recipe["description"] = description.into();
+    }
+    if let Some(schema) = view.schema(None) {
+        recipe["schema"] = schema.clone();
+    }
+    recipe
 }
 
 /// Shows a field of instances: directly if all are equal, else as a map by instance.

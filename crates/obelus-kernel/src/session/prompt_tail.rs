@@ -1,5 +1,5 @@
-//! The parts of a prompt around the transcript: descriptions of memory, which stay the same, and what changes with
-//! every request: the state without what the transcript tells, and unfinished calls.
+//! Prompt parts before and after the transcript: descriptions of memory, which stay the same; and the state without what
+//! the transcript tells, and unfinished calls, which change with every request.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::output::{CallReport, CallStatus};
-use super::prompt::show_recipes_of_instances;
+use super::prompt::{recipe, show_recipes_of_instances};
 use super::redact::shape_at;
 use super::transcript::TranscriptEvent;
 use super::transcript_writes::result_for_model;
@@ -33,14 +33,7 @@ impl Session {
     /// Schemas and descriptions of the request's own kinds (PROMPT-1).
     pub(super) fn recipes(&self) -> Vec<Value> {
         let of = |(kind, view): (&str, &View)| {
-            let mut recipe = json!({"kind": kind});
-            let parts =
-                [("description", view.description(None).map(Value::from)), ("schema", view.schema(None).cloned())];
-            for (name, value) in parts {
-                if let Some(value) = value {
-                    recipe[name] = value;
-                }
-            }
+            let mut recipe = recipe(kind, view);
             show_recipes_of_instances(self.context(), view, &mut recipe);
             recipe
         };

@@ -105,8 +105,7 @@ impl Scheduler {
         self.steps.get(&number).into_iter().flat_map(|step| step.places(number)).collect()
     }
 
-    /// The open jobs of a step whose calls are left out, and those that read a value of which a denied job would have
-    /// written a part.
+    /// The open jobs of excluded calls of a step, and those that read a partly denied value.
     pub(super) fn left_out_of(&self, number: u32, left_out: &[usize]) -> Vec<JobRef> {
         let Some(step) = self.steps.get(&number) else { return Vec::new() };
         let is_left_out = |at: &JobRef| {

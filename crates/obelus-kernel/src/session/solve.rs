@@ -10,8 +10,8 @@ use super::output::{Task, TurnEnd};
 use super::scheduler::{ActiveStep, Status, Trigger};
 use super::settings::{Approval, FollowUp};
 use super::{Session, error_data};
+use crate::call::Call;
 use crate::call::identity::identity;
-use crate::call::{ASIDES, Call};
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
@@ -248,7 +248,7 @@ impl Session {
 /// The identity of a call, without remarks (CALL-1).
 fn identity_of(context: &Context, call: &CallJson) -> String {
     let tool = call.tool().and_then(|name| context.tool(name));
-    identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
+    identity(call, |name| Call::is_aside(name, tool.map(AsRef::as_ref)))
 }
 
 /// The same for all calls of an answer.

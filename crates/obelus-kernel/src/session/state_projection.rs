@@ -315,28 +315,6 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_a_confirmation_names_the_change_and_is_made_unique_by_a_number() {
-        let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
-        let number = ask(&mut projection, &mut inbox, &["a", "b"]);
-        assert_eq!(projection.confirmation("deal_4_sum"), Some((number, 0)));
-        assert_eq!(projection.confirmation("deal_4_sum_2"), Some((number, 1)));
-    }
-
-    #[test]
-    fn an_imported_question_keeps_its_key_date_and_text() {
-        let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
-        projection.adopted.insert("mine".to_owned(), json!({"status": "requested"}));
-        projection.expect("a".to_owned(), "mine".to_owned(), Some(Time(500)), Some("Raise the sum".to_owned()));
-        assert!(projection.expects(|| "a".to_owned()));
-        let number = ask(&mut projection, &mut inbox, &["a"]);
-        let question = inbox.get(number).unwrap();
-        assert_eq!(question.requested_at, Time(500));
-        assert_eq!(question.expires_at, Time(11_000), "it lapses by the time of the import");
-        assert!(!projection.expects(|| "a".to_owned()) && projection.adopted.is_empty(), "it is asked here now");
-        assert_eq!(confirmations(&projection, &inbox)["mine"]["description"], "Raise the sum");
-    }
-
-    #[test]
     fn a_confirmation_contains_decision_time_and_reason() {
         let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
         let number = ask(&mut projection, &mut inbox, &["a", "b", "c"]);

@@ -354,14 +354,9 @@ impl Transcript {
     /// A kind's value, filtered as the author says. A failing filter hides nothing.
     pub(super) fn filtered(&self, kind: &str, view: &View, state: impl FnOnce() -> Value) -> Option<Value> {
         let whole = view.read(&[], None)?;
-        let filter = self.views.get(kind);
-        if kind == "state" {
-            let state = state();
-            let part = filter.and_then(|filter| filter.one(&state).ok()).filter(|part| !part.is_null());
-            return Some(part.unwrap_or(state));
-        }
-        let part = filter.and_then(|filter| filter.one_read(view.for_filters()?).ok()).filter(|part| !part.is_null());
-        Some(part.unwrap_or_else(|| whole.into_owned()))
+        let value = if kind == "state" { state() } else { whole.into_owned() };
+        let part = self.views.get(kind).and_then(|filter| filter.one(&value).ok()).filter(|part| !part.is_null());
+        Some(part.unwrap_or(value))
     }
 }
 

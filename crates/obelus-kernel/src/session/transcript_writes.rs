@@ -216,7 +216,7 @@ impl Session {
         if tool.is_some_and(|tool| tool.instances.is_some()) {
             let is_row =
                 |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
-            let names = self.context().instances().in_order().into_iter().filter(is_row);
+            let names = self.context().instances().iter().filter(is_row);
             let rows = names.filter_map(|name| self.context().read(path, Some(name)));
             return Some(result_for_model(tool.map(AsRef::as_ref), &rows.map(Cow::into_owned).collect()));
         }

@@ -1,6 +1,6 @@
 //! LOOP-7: after the results of its calls, the model is asked again until it answers without calls.
 
-use obelus_kernel::session::{Outcome, TranscriptEvent, TurnEnd};
+use obelus_kernel::session::{TranscriptEvent, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -79,20 +79,6 @@ fn a_waiting_call_is_reported_once_and_its_end_later() {
 }
 
 #[test]
-fn one_request_follows_the_last_of_several_decisions() {
-    let mut harness = talk(json!({}));
-    harness.solve(json!([change(1), change(2)]), json!(null));
-    let (first, second) = (harness.asked[0].clone(), harness.asked[1].clone());
-    harness.approve(&first);
-    harness.returns("change", json!(true));
-    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Waiting, 0));
-    harness.deny(&second);
-    assert_eq!(harness.requests.len(), 1);
-    harness.solve(json!([]), json!("one of two"));
-    assert_eq!(harness.rested(), TurnEnd::Output);
-}
-
-#[test]
 fn a_decision_starts_a_turn_with_fresh_limits_and_earlier_calls_belong_to_the_past() {
     let mut harness = talk(json!({"max_requests": 2}));
     harness.solve(json!([call("read", "r", json!({"q": 1}))]), json!(null));
@@ -131,15 +117,4 @@ fn a_delegate_ends_with_its_output_and_gets_no_follow_up_request() {
     harness.returns("make", json!(1));
     assert_eq!(harness.read("†state.c"), json!("made"), "a delegate ends with its output");
     assert_eq!(harness.requests.len(), 1, "and its caller is asked again");
-}
-
-#[test]
-fn a_failure_causes_a_follow_up_request_and_a_refusal_does_not() {
-    let mut harness = talk(json!({"mode": "canary"}));
-    harness.solve(json!([change(1)]), json!(null));
-    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Output, 0), "the mode refuses it");
-    harness.user("then make it");
-    harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!(null));
-    harness.ends("make", Outcome::Error(obelus_kernel::session::CallError::new("broken", "no")));
-    assert_eq!(harness.requests.len(), 1);
 }

@@ -64,15 +64,6 @@ fn a_detached_call_does_not_block_the_next_call_of_a_sequence() {
 }
 
 #[test]
-fn a_later_alternative_is_not_waited_for_once_the_first_is_available() {
-    let mut harness = Harness::at_work(json!({}));
-    let either = call("make", "m", json!({"q": "†state.a || †state.b"}));
-    harness.solve(json!([either, call("read", "a", json!({})), call("count", "b", json!({}))]), json!("over"));
-    harness.returns("read", json!("first"));
-    assert_eq!(harness.handed_out("make")[0]["q"], "first");
-}
-
-#[test]
 fn too_many_dependencies_are_an_error_and_nothing_runs() {
     let mut harness = Harness::at_work(json!({}));
     let entangled: Vec<Value> = vec![json!({"_tool": "read", "q": "†state", "_outputPath": "†state"}); 1_500];

@@ -193,7 +193,7 @@ impl<'a> CallReader<'a> {
     fn instance(&mut self, context: &Context) -> Option<String> {
         let name = self.text("_instance")?;
         if !context.instances().contains(name) {
-            let known: Vec<_> = context.instances().in_order().into_iter().take(12).map(String::as_str).collect();
+            let known: Vec<_> = context.instances().iter().take(12).map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             self.faults.push(refused(format!("there is no instance `{name}`; there are: {known}")).at("_instance"));
         }

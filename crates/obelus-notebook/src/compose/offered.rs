@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Composed, Offer, composed};
-use crate::context::{Context, Instances};
+use crate::context::Context;
 use crate::message::PlanMode;
 use crate::tool::Tool;
 
@@ -16,7 +16,7 @@ use crate::tool::Tool;
 #[derive(Debug)]
 pub struct Offered {
     pub(super) tools: Vec<OfferedTool>,
-    pub(super) instances: Instances,
+    pub(super) instances: Vec<String>,
     pub(super) output: Option<Value>,
 }
 
@@ -48,7 +48,8 @@ impl Offered {
             let brings_output = is_called && mode == PlanMode::Eager && by_model(tool);
             Some(OfferedTool { tool: Arc::clone(tool), is_called, brings_output })
         });
-        Self { tools: tools.collect(), instances: context.instances().clone(), output: output.cloned() }
+        let instances = context.instances().iter().cloned().collect();
+        Self { tools: tools.collect(), instances, output: output.cloned() }
     }
 
     /// The tools, in the order for the model.

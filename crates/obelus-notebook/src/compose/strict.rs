@@ -10,19 +10,9 @@ use crate::dialect::entries::{ENTRIES, NAME, VALUE};
 use crate::schema;
 use crate::tool::{choice, prescribed};
 
-/// Keywords that are copied.
-const KEPT: [&str; 10] = [
-    "description",
-    "enum",
-    "const",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minItems",
-    "maxItems",
-];
+/// Keywords that are copied, in the order in which they are written.
+const KEPT: &str =
+    "description enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems";
 
 /// References to the definitions of any value, and of any list of entries.
 pub(super) const ANY_VALUE: &str = "#/$defs/value";
@@ -72,8 +62,6 @@ impl<'a> Strict<'a> {
 
     /// The schema of a member of an object: its value, or a reference if permitted, or null if it is optional.
     pub(super) fn member(&mut self, object: &Value, name: &str, schema: &Value, by_reference: bool) -> Value {
-        let required = object.get("required").and_then(Value::as_array);
-        let required = required.is_some_and(|names| names.iter().any(|known| known == name));
         if let Some(only) = schema::resolved(schema, self.root).and_then(prescribed).filter(|_| by_reference) {
             // Calls may omit it, because it is filled in.
             return json!({"type": ["string", "null"], "enum": [only, null]});
@@ -84,7 +72,7 @@ impl<'a> Strict<'a> {
         if by_reference {
             member = or_reference(member);
         }
-        if required { member } else { nullable(member) }
+        if schema::required(object).any(|known| known == name) { member } else { nullable(member) }
     }
 
     fn convert(&mut self, schema: &Value, by_reference: bool) -> Value {
@@ -279,7 +267,7 @@ fn list_of(mut names: Map<String, Value>, value: Value) -> Value {
 /// Copies the supported keywords.
 fn supported_keywords(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut result: Map<String, Value> =
-        KEPT.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect();
+        KEPT.split(' ').filter_map(|name| Some((name.to_owned(), fields.get(name)?.clone()))).collect();
     if !result.contains_key("description")
         && let Some(title) = fields.get("title")
     {

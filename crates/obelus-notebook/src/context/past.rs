@@ -134,7 +134,7 @@ impl Context {
             opening,
             recent: recent.into_iter().rev().collect(),
             views: self.views.iter().map(|(kind, view)| (Cow::Borrowed(&**kind), Cow::Borrowed(view))).collect(),
-            instances: self.instances.in_order().into_iter().map(|name| Cow::Borrowed(&**name)).collect(),
+            instances: self.instances.iter().map(|name| Cow::Borrowed(&**name)).collect(),
             plan,
             tools: self.later_tools(opening),
         })
@@ -171,7 +171,7 @@ impl Context {
         }
         self.messages.extend(recent);
         self.views = views.into_iter().map(|(kind, view)| (kind.into(), view.into_owned())).collect();
-        instances.iter().for_each(|name| self.instances.add(name));
+        self.instances.extend(instances.into_iter().map(Cow::into_owned));
         if count > 0 {
             self.past = Some(Past { at: opening, count, load, loaded: Arc::default(), whole: OnceLock::new() });
         }

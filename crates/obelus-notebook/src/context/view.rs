@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::fold::{self, Method};
-use crate::jq::Read;
 use crate::message::Data;
 use crate::origin::{Labels, Origins};
 use crate::path::Segment;
@@ -25,9 +23,6 @@ struct Layer {
     /// A stored null differs from no value.
     #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
-    /// The value prepared for jq filters, cached until the next write.
-    #[serde(skip)]
-    for_filters: OnceLock<Read>,
     #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,12 +65,6 @@ impl View {
             (_, Some(over)) => Some(Cow::Borrowed(over)),
             (under, None) => under.map(Cow::Borrowed),
         }
-    }
-
-    /// The global data prepared for jq filters.
-    pub fn for_filters(&self) -> Option<&Read> {
-        let value = self.global.value.as_ref()?;
-        Some(self.global.for_filters.get_or_init(|| Read::new(value)))
     }
 
     /// The origins of the value at a path.
@@ -182,9 +171,7 @@ impl View {
 
     /// The value of a layer, for writing.
     pub(super) fn slot(&mut self, instance: Option<&str>) -> &mut Option<Value> {
-        let layer = self.layer(instance);
-        layer.for_filters.take();
-        &mut layer.value
+        &mut self.layer(instance).value
     }
 
     fn layer(&mut self, instance: Option<&str>) -> &mut Layer {
@@ -225,26 +212,4 @@ fn element(list: &[Segment], index: usize) -> Vec<Segment> {
 /// Whether the instance's value replaces the global one instead of merging with it.
 fn covers(under: Option<&Value>, over: Option<&Value>) -> bool {
     over.is_some_and(|over| !(over.is_object() && under.is_some_and(Value::is_object)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::jq::Filter;
-    use serde_json::json;
-
-    #[test]
-    fn filters_see_the_current_value() {
-        let mut view = View::default();
-        let seen = |view: &View| Filter::compile(".").unwrap().one_read(view.for_filters()?).ok();
-        assert_eq!(seen(&view), None);
-        for value in [json!({"a": 1}), json!({"a": 2}), json!(null)] {
-            *view.slot(None) = Some(value.clone());
-            assert_eq!(seen(&view), Some(value.clone()));
-            *view.slot(Some("one")) = Some(json!("its own"));
-            assert_eq!((seen(&view), seen(&view.clone())), (Some(value.clone()), Some(value)));
-        }
-        *view.slot(None) = None;
-        assert_eq!(seen(&view), None);
-    }
 }

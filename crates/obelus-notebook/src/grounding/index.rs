@@ -5,8 +5,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
-
 use super::{FoundIn, each_leaf};
 use crate::context::Context;
 use crate::mention::addresses::{Address, addresses, compact};
@@ -17,6 +15,7 @@ use crate::mention::phones::phones;
 use crate::mention::text::{folded, whole_words};
 use crate::message::{Data, Message, Role};
 use crate::origin::Origin;
+use crate::wording::plain_text;
 
 /// The user's messages and whole texts of trusted results, up to a position.
 #[derive(Clone, Debug, Default)]
@@ -87,12 +86,10 @@ impl GroundIndex {
             }
             Message::Data(data) if is_users_input(data) => {
                 let user_texts = &mut self.user_texts;
-                each_leaf("", data.data().as_ref(), &mut |_, leaf| match leaf {
-                    Value::String(text) => user_texts.push(UserText::new(place, data.instance.clone(), text)),
-                    Value::Number(number) => {
-                        user_texts.push(UserText::new(place, data.instance.clone(), &number.to_string()));
+                each_leaf("", data.data().as_ref(), &mut |_, leaf| {
+                    if leaf.is_string() || leaf.is_number() {
+                        user_texts.push(UserText::new(place, data.instance.clone(), &plain_text(leaf)));
                     }
-                    _ => {}
                 });
             }
             Message::Data(data) => self.take_result(place, data, context),

@@ -116,8 +116,7 @@ impl Found {
     }
 
     fn take_hosts(&mut self) {
-        let found: Vec<Range<usize>> = HOST_WITH_PATH.find_iter(&self.rest).map(|found| found.range()).collect();
-        for range in found {
+        for range in ranges(&HOST_WITH_PATH, &self.rest) {
             let url = plain_url(self.rest[range.clone()].trim_end_matches(TRAILING)).to_owned();
             self.take(range, Address::Words(url));
         }
@@ -128,8 +127,7 @@ impl Found {
             let (before, after) = (text[..range.start].chars().next_back(), text[range.end..].chars().next());
             !before.into_iter().chain(after).any(char::is_alphanumeric)
         };
-        let found: Vec<Range<usize>> = IBAN.find_iter(&self.rest).map(|found| found.range()).collect();
-        for range in found {
+        for range in ranges(&IBAN, &self.rest) {
             let number = compact(&self.rest[range.clone()]);
             let is_long = number.len() >= LEAST_OF_IBAN && is_apart(&self.rest, &range);
             if is_long && number.bytes().filter(u8::is_ascii_digit).count() >= LEAST_DIGITS_OF_IBAN {
@@ -139,8 +137,7 @@ impl Found {
     }
 
     fn take_digits(&mut self) {
-        let found: Vec<Range<usize>> = DIGITS.find_iter(&self.rest).map(|found| found.range()).collect();
-        for range in found {
+        for range in ranges(&DIGITS, &self.rest) {
             let text = &self.rest[range.clone()];
             let count = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
             let least = if text.starts_with('+') { LEAST_DIGITS_AFTER_PLUS } else { LEAST_DIGITS };
@@ -155,7 +152,7 @@ impl Found {
 /// A part of a text with blanks instead of dates and times. A time may continue after the part, which ends at its `:`.
 fn without_calendar(text: &str, range: Range<usize>) -> String {
     let mut rest = text[range.clone()].to_owned();
-    for found in CALENDAR.find_iter(text).map(|found| found.range()).filter(|found| found.start < range.end) {
+    for found in ranges(&CALENDAR, text).into_iter().filter(|found| found.start < range.end) {
         let form = &text[found.clone()];
         let groups: Vec<&str> = form.split(['.', '-', '/', ':']).collect();
         let signs: Vec<char> = form.chars().filter(|letter| !letter.is_ascii_digit()).collect();
@@ -166,6 +163,11 @@ fn without_calendar(text: &str, range: Range<usize>) -> String {
         rest.replace_range(start..end, &" ".repeat(end - start));
     }
     rest
+}
+
+/// All places of a pattern in a text.
+fn ranges(pattern: &Regex, text: &str) -> Vec<Range<usize>> {
+    pattern.find_iter(text).map(|found| found.range()).collect()
 }
 
 /// The parts of a text between blanks and other separators.

@@ -52,46 +52,19 @@ pub(super) fn is_year(text: &str) -> bool {
 
 /// Whether a folded word is the name of a month.
 pub(super) fn is_month_word(word: &str) -> bool {
-    const RUSSIAN: [&str; 11] =
+    const STEMS: [&str; 11] =
         ["январ", "феврал", "март", "апрел", "июн", "июл", "август", "сентябр", "октябр", "ноябр", "декабр"];
-    const SHORT: [&str; 13] =
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"];
-    const ENGLISH: [&str; 11] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    const RUSSIAN_SHORT: [&str; 14] =
-        ["янв", "фев", "мар", "апр", "май", "мая", "мае", "маю", "авг", "сен", "сент", "окт", "ноя", "дек"];
-    RUSSIAN.iter().any(|stem| word.starts_with(stem))
-        || [&SHORT[..], &ENGLISH, &RUSSIAN_SHORT].iter().any(|known| known.contains(&word))
+    const WORDS: &str = "jan feb mar apr may jun jul aug sep sept oct nov dec \
+        january february march april june july august september october november december \
+        янв фев мар апр май мая мае маю авг сен сент окт ноя дек";
+    STEMS.iter().any(|stem| word.starts_with(stem)) || WORDS.split(' ').any(|known| known == word)
 }
 
 /// Whether a word after a number marks it as a day or a year.
 pub(super) fn is_date_word(word: &str) -> bool {
-    matches!(
-        word,
-        "число"
-            | "числа"
-            | "числу"
-            | "числе"
-            | "г"
-            | "гг"
-            | "год"
-            | "года"
-            | "году"
-            | "годом"
-            | "годе"
-            | "годы"
-    )
+    const WORDS: [&str; 12] =
+        ["число", "числа", "числу", "числе", "г", "гг", "год", "года", "году", "годом", "годе", "годы"];
+    WORDS.contains(&word)
 }
 
 /// Whether the text after a number marks it as an hour, whatever precedes it.
@@ -109,10 +82,9 @@ pub(super) fn may_be_hour_word(word: &str) -> bool {
 
 /// Whether a word before a number announces a time.
 pub(super) fn announces_time(word: &str) -> bool {
-    matches!(
-        word,
-        "в" | "к" | "до" | "с" | "после" | "около" | "at" | "by" | "from" | "until" | "till" | "before" | "after"
-    )
+    const WORDS: [&str; 13] =
+        ["в", "к", "до", "с", "после", "около", "at", "by", "from", "until", "till", "before", "after"];
+    WORDS.contains(&word)
 }
 
 /// Whether a word after a number marks it as minutes.

@@ -48,11 +48,19 @@ fn lowered(message: &str) -> String {
     message.to_lowercase().replace(['’', '‘', 'ʼ', '´', '′', '＇', '`'], "'")
 }
 
+fn words(lower: &str) -> impl Iterator<Item = &str> {
+    lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty())
+}
+
+/// Whether one of these is a word, in any case.
+fn has(known: &[String], word: &str) -> bool {
+    known.iter().any(|known| known.to_lowercase() == word)
+}
+
 /// Whether a short message without numbers begins with one of these phrases.
 fn is_short_and_begins(message: &str, phrases: &[String]) -> bool {
     let lower = lowered(message);
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = words(&lower).collect();
     let begins = |phrase: &String| {
         let phrase = phrase.to_lowercase();
         words.starts_with(&phrase.split(' ').collect::<Vec<_>>())
@@ -75,31 +83,23 @@ impl ConsentWords {
     pub fn may_be_meant_as_answer(&self, message: &str) -> bool {
         const ASSENTS: &str = "давай давайте делай делайте ага угу ладно хорошо можно go do sure yep yeah fine please";
         let lower = lowered(message);
-        let words: Vec<&str> =
-            lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
-        let is_assent = |word: &&str| {
-            self.yes.iter().any(|yes| yes.to_lowercase() == *word) || ASSENTS.split(' ').any(|one| one == *word)
-        };
-        let is_short = words.len() <= SHORT && !message.contains('?');
-        self.consents(message) || self.only_answers(message) || is_short && words.iter().any(is_assent)
+        let is_assent = |word: &str| has(&self.yes, word) || ASSENTS.split(' ').any(|one| one == word);
+        let is_short = words(&lower).count() <= SHORT && !message.contains('?');
+        self.only_answers(message) || is_short && words(&lower).any(is_assent)
     }
 
     /// Whether the message is only a yes, with polite words.
     pub fn only_consents(&self, message: &str) -> bool {
         let lower = lowered(message);
-        let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
-        let is_plain = |word: &str| self.yes.iter().chain(&self.polite).any(|known| known.to_lowercase() == word);
-        self.consents(message) && words.all(is_plain)
+        self.consents(message) && words(&lower).all(|word| has(&self.yes, word) || has(&self.polite, word))
     }
 
     /// Whether the message consents: a yes first, no digit, and nothing that voids it.
     pub fn consents(&self, message: &str) -> bool {
         let lower = lowered(message);
-        let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
-        let first = words.clone().next().unwrap_or_default();
-        self.yes.iter().any(|yes| yes.to_lowercase() == first)
+        words(&lower).next().is_some_and(|first| has(&self.yes, first))
             && !lower.contains(char::is_numeric)
-            && !words.any(|word| self.but.iter().any(|but| but.to_lowercase() == word))
+            && !words(&lower).any(|word| has(&self.but, word))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::addresses::{Address, addresses};
-use super::text::folded;
+use super::text::{each_text, folded};
 
 /// The hosts of all addresses in the values of a call, with their ports. None if a possible address has no clear
 /// host.
@@ -19,15 +19,6 @@ pub fn hosts(params: &Value) -> Option<Vec<String>> {
         }
     });
     found
-}
-
-fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
-    match value {
-        Value::Object(fields) => fields.values().for_each(|inner| each_text(inner, visit)),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
-        Value::String(text) => visit(text),
-        _ => {}
-    }
 }
 
 /// The host of each address in a text; none if it is not clear.

@@ -1,5 +1,6 @@
 //! Normalises texts for comparison, and finds whole words in them.
 
+use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
 use super::digits::ascii_digit;
@@ -109,6 +110,16 @@ pub fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
         from = start + length;
         Some((start, &text[start..from]))
     })
+}
+
+/// Visits every text in a value.
+pub(crate) fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::Object(fields) => fields.values().for_each(|inner| each_text(inner, visit)),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::String(text) => visit(text),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

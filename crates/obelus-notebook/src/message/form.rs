@@ -114,7 +114,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
         Some(call) => {
             let mut output = output(&kind, call.into(), own_path, date, &content)?;
             // The same form as for a result of this session, so that both are equal.
-            output.bare = kind != "error" && output.path.spells(&content);
+            output.bare = kind != "error" && output.path.spelled_alone_in(&content).is_some();
             if output.bare {
                 content = output.path.within(content);
             }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -9,8 +10,7 @@ use smallvec::SmallVec;
 use super::template::RunsFor;
 use crate::call::Call;
 use crate::fault::{Fault, Rule};
-use crate::names::ByName;
-use crate::path::{Path, Segment, is_digits};
+use crate::path::{Path, Segment};
 
 /// `from` may write a path that `to` reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -212,115 +212,55 @@ impl Graph {
     }
 }
 
-/// Writers by path. The cost of a search depends on the depth of the path and the number of results.
-struct Writers<'a> {
-    kinds: BTreeMap<&'a str, OfKind<'a>>,
-}
-
-/// The writers of one kind, by instance.
+/// Writers by kind, instances and the keys of their paths. The cost of a search depends on the depth of the path and the
+/// number of results.
 #[derive(Default)]
-struct OfKind<'a> {
-    once: Trie<'a>,
-    each: Trie<'a>,
-    one: BTreeMap<&'a str, Trie<'a>>,
-}
+struct Writers<'a>(BTreeMap<&'a str, BTreeMap<&'a RunsFor, ByKeys<'a>>>);
 
-impl OfKind<'_> {
-    fn with_room(calls: usize) -> Self {
-        let below = Below { children: ByName::with_capacity_and_hasher(calls, Default::default()), ..Below::default() };
-        Self { once: Trie { below: Some(Box::new(below)), ..Trie::default() }, ..Self::default() }
-    }
+/// Calls with the path that each writes.
+type ByKeys<'a> = BTreeMap<Keys<'a>, SmallVec<[(usize, &'a Path); 1]>>;
+
+type Keys<'a> = SmallVec<[Cow<'a, str>; 1]>;
+
+/// The keys of a path before the first index from the end, which can be any element.
+fn keys(path: &Path) -> Keys<'_> {
+    path.segments.iter().take_while(|segment| !segment.is_from_end()).map(Segment::key).collect()
 }
 
 impl<'a> Writers<'a> {
     fn new(nodes: &'a [PlanNode<'_>]) -> Self {
-        let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
+        let mut writers = Self::default();
         for (index, node) in nodes.iter().enumerate() {
             for path in node.call.all_writes() {
-                // Most plans write to one kind, so the first gets the space.
-                let room = if kinds.is_empty() { nodes.len() } else { 0 };
-                let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));
-                let trie = match &node.runs_for {
-                    RunsFor::Once => &mut of_kind.once,
-                    RunsFor::Each => &mut of_kind.each,
-                    RunsFor::One(name) => of_kind.one.entry(name).or_default(),
-                };
-                trie.insert(&path.segments, index);
+                let of_kind = writers.0.entry(&path.kind).or_default();
+                of_kind.entry(&node.runs_for).or_default().entry(keys(path)).or_default().push((index, path));
             }
         }
-        Self { kinds }
+        writers
     }
 
-    /// The writers that a reader sees: global ones always, those for each instance unless the reader is global, those
-    /// for one instance if the reader runs for it or for each.
-    fn of(&self, path: &Path, reader: &RunsFor, found: &mut impl FnMut(usize)) {
-        let Some(OfKind { once, each, one }) = self.kinds.get(path.kind.as_str()) else { return };
-        once.collect(&path.segments, found);
-        if *reader != RunsFor::Once {
-            each.collect(&path.segments, found);
-        }
-        match reader {
-            RunsFor::Once => {}
-            RunsFor::Each => one.values().for_each(|trie| trie.collect(&path.segments, found)),
-            RunsFor::One(name) => {
-                one.get(name.as_str()).into_iter().for_each(|trie| trie.collect(&path.segments, found));
+    /// The writers of a prefix of the path, of the path itself, and of any path below it, that a reader sees: global
+    /// ones always, those for each instance unless the reader is global, those for one instance if the reader runs for
+    /// it or for each.
+    fn of(&self, path: &'a Path, reader: &'a RunsFor, found: &mut impl FnMut(usize)) {
+        let Some(of_kind) = self.0.get(path.kind.as_str()) else { return };
+        let seen: SmallVec<[&ByKeys<'_>; 3]> = match reader {
+            RunsFor::Each => of_kind.values().collect(),
+            RunsFor::Once => of_kind.get(reader).into_iter().collect(),
+            RunsFor::One(_) => {
+                [&RunsFor::Once, &RunsFor::Each, reader].iter().filter_map(|of| of_kind.get(of)).collect()
             }
-        }
-    }
-}
-
-#[derive(Default)]
-struct Trie<'a> {
-    /// Most paths have one writer, which needs no list.
-    first: Option<usize>,
-    others: Vec<usize>,
-    below: Option<Box<Below<'a>>>,
-}
-
-#[derive(Default)]
-struct Below<'a> {
-    children: ByName<Cow<'a, str>, Trie<'a>>,
-    /// Writers at an index from the end, which can be any element.
-    from_the_end: Trie<'a>,
-}
-
-impl<'a> Trie<'a> {
-    fn insert(&mut self, path: &'a [Segment], writer: usize) {
-        let Some((segment, rest)) = path.split_first() else {
-            return match self.first {
-                None => self.first = Some(writer),
-                Some(_) => self.others.push(writer),
-            };
         };
-        let below = self.below.get_or_insert_default();
-        if segment.is_from_end() {
-            below.from_the_end.insert(rest, writer);
-        } else {
-            below.children.entry(segment.key()).or_default().insert(rest, writer);
-        }
-    }
-
-    /// Finds writers of a prefix of the path, of the path itself, and of any path below it.
-    fn collect(&self, path: &[Segment], found: &mut impl FnMut(usize)) {
-        self.first.iter().for_each(|writer| found(*writer));
-        self.others.iter().for_each(|writer| found(*writer));
-        let Some(Below { children, from_the_end }) = self.below.as_deref() else { return };
-        let Some((segment, rest)) = path.split_first() else {
-            for child in children.values().chain([from_the_end]) {
-                child.collect(path, found);
+        let keys = keys(path);
+        for by_keys in seen {
+            let above = (0..keys.len()).filter_map(|depth| by_keys.get(&keys[..depth]));
+            let below = by_keys.range::<[Cow<'a, str>], _>((Bound::Included(&keys[..]), Bound::Unbounded));
+            let below = below.take_while(|(known, _)| known.starts_with(&keys)).map(|(_, writers)| writers);
+            for (writer, written) in above.chain(below).flatten() {
+                if written.overlaps(path) {
+                    found(*writer);
+                }
             }
-            return;
-        };
-        let key = segment.key();
-        if segment.is_from_end() {
-            for (_, child) in children.iter().filter(|(key, _)| is_digits(key)) {
-                child.collect(rest, found);
-            }
-        } else if let Some(child) = children.get(key.as_ref()) {
-            child.collect(rest, found);
-        }
-        if segment.is_from_end() || is_digits(&key) {
-            from_the_end.collect(rest, found);
         }
     }
 }

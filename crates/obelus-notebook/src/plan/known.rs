@@ -80,7 +80,7 @@ impl Check {
         let params = Value::Object(self.known_params(index, context, instance));
         // Null for an optional parameter means absent.
         let params = without_nulls(&params, tool.params());
-        // That a text does not fit the type was reported when the call was parsed.
+        // Text type mismatches were reported by the parser.
         let is_reported = |breach: &Breach| breach.keyword == "type" && call.is_text_at(&breach.place);
         let breaches = decided_breaches(tool, &params, &call.params, &open).into_iter();
         breaches.filter(|breach| !is_reported(breach)).find_map(|breach| {

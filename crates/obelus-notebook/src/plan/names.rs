@@ -10,7 +10,9 @@ use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
+use crate::mention::text::each_text;
 use crate::path::{Path, Segment};
+use crate::schema::properties;
 use crate::tool::Tool;
 use crate::wording::closest;
 
@@ -19,7 +21,7 @@ impl Check {
     pub(super) fn check_unknown_names(&mut self) {
         for (index, call) in self.calls.iter().enumerate() {
             let (Some(tool), Some(fields)) = (&call.tool, call.raw.as_object()) else { continue };
-            let declared = tool.schema.get("properties").and_then(Value::as_object);
+            let declared = properties(&tool.schema);
             let is_declared = |name: &str| declared.is_some_and(|declared| declared.contains_key(name));
             let params: Vec<&str> = declared.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
             for name in fields.keys().filter(|name| !is_declared(name)) {
@@ -112,7 +114,7 @@ impl Check {
             let above = &path.segments[..index];
             let value = view.and_then(|view| view.read(above, None));
             let fields = value.as_deref().and_then(Value::as_object);
-            let declared = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+            let declared = schema.and_then(properties);
             let of_writes = writes().filter(|other| other.kind == path.kind && other.segments.starts_with(above));
             let mut known: BTreeSet<String> =
                 of_writes.filter_map(|other| other.segments.get(index)).map(|next| next.key().into_owned()).collect();
@@ -128,15 +130,5 @@ impl Check {
             schema = declared.and_then(|declared| declared.get(name.as_ref()));
         }
         None
-    }
-}
-
-/// Visits every string in a value.
-fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
-    match value {
-        Value::String(text) => visit(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
-        Value::Object(fields) => fields.values().for_each(|value| each_text(value, visit)),
-        _ => {}
     }
 }

@@ -59,8 +59,7 @@ pub fn instances_of<'a>(calls: &[impl Borrow<Call>], context: &'a Context) -> Ve
     }
     let kinds: BTreeSet<&str> = calls.iter().flat_map(|call| Borrow::<Call>::borrow(call).kinds()).collect();
     let views: Vec<_> = kinds.into_iter().filter_map(|kind| context.view(kind)).collect();
-    let all = all.in_order();
-    let is_touched = |name: &&&String| views.iter().any(|view| view.has_instance(name));
-    let touched: Vec<&String> = all.iter().filter(is_touched).copied().collect();
-    if touched.is_empty() { all } else { touched }
+    let is_touched = |name: &&String| views.iter().any(|view| view.has_instance(name));
+    let touched: Vec<&String> = all.iter().filter(is_touched).collect();
+    if touched.is_empty() { all.iter().collect() } else { touched }
 }

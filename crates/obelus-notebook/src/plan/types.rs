@@ -42,12 +42,7 @@ impl<'a> Shape<'a> {
     }
 
     fn property(self, name: &str) -> Option<Self> {
-        Self { at: self.at.get("properties")?.get(name)?, ..self }.followed()
-    }
-
-    fn required(self) -> impl Iterator<Item = &'a str> {
-        let names = self.at.get("required").and_then(Value::as_array);
-        names.into_iter().flatten().filter_map(Value::as_str)
+        Self { at: schema::property(self.at, name)?, ..self }.followed()
     }
 
     /// The only possible values, if the schema lists them.
@@ -159,7 +154,7 @@ fn clash_at(written: Shape<'_>, read: Shape<'_>, depth: usize) -> Option<String>
         return clash_at(from, to, depth - 1).map(|why| format!("in each element, {why}"));
     }
     if gives & takes == bit("object") {
-        for name in read.required() {
+        for name in schema::required(read.at) {
             match (written.property(name), read.property(name)) {
                 (Some(from), Some(to)) => {
                     if let Some(why) = clash_at(from, to, depth - 1) {

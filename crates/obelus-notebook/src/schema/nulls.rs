@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{admits_null, named_types, resolved, type_of};
+use super::{admits_null, named_types, properties, property, required, resolved, type_of};
 
 /// Deeper values are left unchanged.
 const DEEPEST: usize = 64;
@@ -29,7 +29,7 @@ fn has_null(value: &Value) -> bool {
 }
 
 fn member<'a>(value: &'a Value, name: &str, object: &Value, root: &Value, depth: usize) -> Option<Cow<'a, Value>> {
-    let Some(property) = object.get("properties").and_then(|properties| properties.get(name)) else {
+    let Some(property) = property(object, name) else {
         // For a free name null is an ordinary value.
         return Some(match object.get("additionalProperties") {
             Some(values) => below(value, values, root, depth + 1),
@@ -95,8 +95,7 @@ fn joined(schema: &Value, members: &[Value], root: &Value) -> Value {
 }
 
 fn is_required(object: &Value, name: &str) -> bool {
-    let required = object.get("required").and_then(Value::as_array);
-    required.is_some_and(|names| names.iter().any(|known| known == name))
+    required(object).any(|known| known == name)
 }
 
 /// Whether a value may have been written for this alternative, in which null means absent.
@@ -111,7 +110,7 @@ fn may_be(value: &Value, schema: &Value) -> bool {
 
 fn has_shape(fields: &Map<String, Value>, schema: &Value) -> bool {
     let empty = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let properties = properties(schema).unwrap_or(&empty);
     let takes_others = match schema.get("additionalProperties") {
         Some(Value::Bool(takes)) => *takes,
         Some(_) => true,
@@ -130,8 +129,7 @@ fn has_shape(fields: &Map<String, Value>, schema: &Value) -> bool {
                     && listed.is_none_or(|values| values.contains(value)))
         }
     });
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    known && required.into_iter().all(|name| fields.contains_key(name))
+    known && required(schema).all(|name| fields.contains_key(name))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::resolved;
+use super::{properties, resolved};
 use crate::names::alike;
 
 /// Deeper values are left unchanged.
@@ -126,10 +126,6 @@ impl<'s> SpellingWalk<'s> {
 
 fn is_nested(value: &Value) -> bool {
     matches!(value, Value::Object(_) | Value::Array(_))
-}
-
-fn properties(part: &Value) -> Option<&Map<String, Value>> {
-    part.get("properties").and_then(Value::as_object)
 }
 
 /// The declared name that is equivalent to an undeclared one. None if the schemas permit no undeclared names, because

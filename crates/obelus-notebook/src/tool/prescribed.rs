@@ -3,11 +3,11 @@
 //! A `const` that begins with `†` is filled in if a call omits it; an `enum` with references is a choice among them.
 //! Both are compared with the text of the call, not with the value of the reference.
 
-use crate::dotted::below;
 use serde_json::{Map, Value};
 
+use crate::dotted::below;
 use crate::fault::{Fault, Rule};
-use crate::schema::resolved;
+use crate::schema::{properties, resolved};
 
 /// Deeper members are not filled in, because references may be circular.
 const DEEPEST: usize = 16;
@@ -75,7 +75,7 @@ impl Filler<'_> {
         for member in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             self.object(member, fields, place, depth + 1);
         }
-        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        for (name, property) in properties(schema).into_iter().flatten() {
             match fields.get_mut(name) {
                 None | Some(Value::Null) => {
                     if let Some(value) = self.left_out(property, depth + 1) {
@@ -117,7 +117,7 @@ impl Filler<'_> {
         if let Some(only) = prescribed(schema) {
             return Some(only.clone());
         }
-        let members = schema.get("properties")?.as_object()?.iter();
+        let members = properties(schema)?.iter();
         let made: Map<String, Value> =
             members.filter_map(|(name, schema)| Some((name.clone(), self.left_out(schema, depth + 1)?))).collect();
         let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();

@@ -1,10 +1,11 @@
 //! Trust in parts of a result (`x-trust`, `x-issued`).
 
-use crate::dotted::below;
 use serde_json::Value;
 
 use super::wrong;
+use crate::dotted::below;
 use crate::fault::Fault;
+use crate::schema::properties;
 use crate::wording::closest;
 
 /// Parses `trusted`, `untrusted`, or an object of these by dotted path, such as `items.id` or `items[].id`; the empty
@@ -106,7 +107,7 @@ pub(super) fn stray_by(
         while let Some(items) = schema.get("items").filter(|items| items.is_object()) {
             schema = items;
         }
-        let fields = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty())?;
+        let fields = properties(schema).filter(|fields| !fields.is_empty())?;
         let composed = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"];
         if composed.iter().any(|word| schema.get(word).is_some()) {
             return None;

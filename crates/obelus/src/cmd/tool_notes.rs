@@ -73,7 +73,7 @@ fn unwritten_path(text: &str, written: &[Path], context: &Context) -> Option<Str
     let all: Vec<Path> = written.iter().cloned().chain(context.tools().flat_map(|tool| outputs_of(tool))).collect();
     let is_written = all.iter().any(|one| one.covers(path) || path.covers(one));
     // The input may come later, and instances have values of their own.
-    let is_open = path.kind == "input" || !context.instances().in_order().is_empty();
+    let is_open = path.kind == "input" || !context.instances().is_empty();
     if is_open || is_written || context.read(path, None).is_some() {
         return None;
     }

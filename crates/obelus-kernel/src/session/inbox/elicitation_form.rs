@@ -1,7 +1,7 @@
 //! What a running call asks of a person, in parts: its own text, and the values that it requests.
 
 use obelus_notebook::describe::mark;
-use obelus_notebook::requested::{RequestedField, cut, requested};
+use obelus_notebook::requested::{RequestedField, requested};
 use serde_json::Value;
 
 use super::question::Question;
@@ -30,9 +30,9 @@ pub struct ElicitationForm {
 /// The text for a person: who asks, its own text with each line marked, and the requested values.
 pub(in crate::session) fn describe_elicitation(tool: &str, text: &str, schema: &Value, origins: &Origins) -> String {
     let mut lines = vec![head(tool) + &mark(origins)];
-    let (text, is_cut) = cut(text, MOST_CHARS);
-    lines.extend(text.lines().map(|line| format!("{LINE_MARK}{}", visible(line))));
-    if is_cut {
+    let shown: String = text.chars().take(MOST_CHARS).collect();
+    lines.extend(shown.lines().map(|line| format!("{LINE_MARK}{}", visible(line))));
+    if shown.len() < text.len() {
         lines.push(format!("  (only the first {MOST_CHARS} characters are shown)"));
     }
     lines.extend(requested(schema).map(|field| field.to_string()));

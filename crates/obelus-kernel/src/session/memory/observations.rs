@@ -90,44 +90,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::context::Context;
-
-    fn memory() -> Memory {
-        Memory::new(Context::from_value(json!([{"type": "state", "data": {}}])).unwrap())
-    }
-
-    /// Writes a digest, as a call of a tool with `x-keep: digest` does.
-    fn observe(memory: &mut Memory, name: &str, digest: &str) {
-        let (path, value) = (Path::field("state", name), json!({"digest": digest}));
-        let place = DigestPlace::of(&path, None, &value).unwrap();
-        let call = CallJson::of_tool("page");
-        memory.write(call, Arc::new(path), None, Method::Set, value, Origins::default()).unwrap();
-        memory.note_digests(vec![place]);
-    }
-
-    fn standing(memory: &Memory) -> Vec<&str> {
-        memory.current_digests().map(|(_, of)| of.digest.as_str()).collect()
-    }
-
-    #[test]
-    fn a_digest_is_current_until_it_is_overwritten() {
-        let mut memory = memory();
-        observe(&mut memory, "a", "one");
-        observe(&mut memory, "b", "two");
-        memory.write_state(Path::field("state", "a"), json!("gone"));
-        assert_eq!(standing(&memory), ["two"]);
-        observe(&mut memory, "b", "three");
-        assert_eq!((standing(&memory), memory.digests().len()), (vec!["three"], 1));
-    }
-
-    #[test]
-    fn places_of_lost_observations_become_null() {
-        let mut memory = memory();
-        observe(&mut memory, "a", "one");
-        memory.forget_observations();
-        assert_eq!(memory.context.read(&Path::root("state"), None).unwrap().into_owned(), json!({"a": null}));
-        assert!(memory.digests().is_empty());
-    }
 
     #[test]
     fn a_digest_is_found_anywhere_in_a_value() {

@@ -267,14 +267,9 @@ fn judges_elements_alone(schema: &Value) -> bool {
 /// The path that `data` has and nothing else, with the index of its alternative.
 fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option<(usize, &'a Arc<Path>, &'a Value)> {
     let groups = allowed.alternatives.iter().enumerate();
-    groups.flat_map(|(index, group)| group.iter().map(move |path| (index, path))).find_map(|(index, path)| {
-        let mut value = data;
-        for segment in &path.segments {
-            let fields = value.as_object().filter(|fields| fields.len() == 1)?;
-            value = fields.get(segment.key().as_ref())?;
-        }
-        (path.kind == kind).then_some((index, path, value))
-    })
+    let paths = groups.flat_map(|(index, group)| group.iter().map(move |path| (index, path)));
+    let mut of_kind = paths.filter(|(_, path)| path.kind == kind);
+    of_kind.find_map(|(index, path)| Some((index, path, path.spelled_alone_in(data)?)))
 }
 
 #[cfg(test)]
@@ -297,16 +292,7 @@ mod tests {
     fn writes<T>(memory: &mut Memory, path: &str, write: impl FnOnce(&mut Memory, &Author<'_>) -> T) -> T {
         let (call, faults) = Call::read(&json!({"_tool": "t", "_outputPath": path}).into(), &memory.context);
         assert!(faults.is_empty(), "{faults:?}");
-        let (made_of, own) = (Origins::of(Origin::User), Origins::of(Origin::Author));
-        let author = Author {
-            call: &Arc::new(call),
-            instance: None,
-            edited: None,
-            made_of: &made_of,
-            own: &own,
-            is_tool_output: true,
-        };
-        write(memory, &author)
+        write(memory, &Author::of_test(&Arc::new(call)))
     }
 
     fn state(memory: &Memory) -> Value {
@@ -324,27 +310,6 @@ mod tests {
             memory.write_value(author, json!(5), None).unwrap();
         });
         assert_eq!(state(&memory), json!({"a": 5, "n": 5}));
-    }
-
-    #[test]
-    fn a_result_has_the_origins_of_its_inputs_and_of_its_tool() {
-        let mut memory = memory();
-        writes(&mut memory, "†state.a", |memory, author| memory.write_value(author, json!("x"), None).unwrap());
-        let origins = memory.context.origins(&Path::field("state", "a"), None);
-        assert_eq!(origins, Origins::of(Origin::User).joined(&Origins::of(Origin::Author)));
-    }
-
-    #[test]
-    fn the_last_alternative_receives_an_error_and_without_alternatives_the_call_fails() {
-        let mut memory = memory();
-        let error = || CallError::new("broken", "it is broken");
-        writes(&mut memory, "†state.a || †state.b", |memory, author| {
-            assert!(memory.write_error(author, error()).is_ok());
-        });
-        assert_eq!(state(&memory), json!({"b": {"code": "broken", "message": "it is broken"}}));
-        writes(&mut memory, "†state.a", |memory, author| {
-            assert!(matches!(memory.write_error(author, error()), Err(CallFailure::Runtime(_))));
-        });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::call::Call;
-use crate::call::freeze::{filled, fitted};
+use crate::call::freeze::{filled, fit};
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::origin::{Origin, Origins};
@@ -58,14 +58,10 @@ impl Session {
             let name = missing.map(ToString::to_string).unwrap_or_default();
             return Err(Fault::new(Rule::Plan4, format!("{name} has no value")));
         };
-        params.shift_remove("_tool");
-        if let Some(respelled) = call.tool.as_ref().map_or(Ok(None), |tool| context.respelled(&params, tool))? {
-            params = respelled;
+        if let Some(tool) = &call.tool {
+            fit(&mut params, call.params.len(), tool, context)?;
         }
-        let params = match &call.tool {
-            Some(tool) => fitted(Value::Object(params), tool)?,
-            None => Value::Object(params),
-        };
+        params.shift_remove("_tool");
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
         let sources = Provenance { grounding: None, ..self.provenance_of(&call, None, &literal) };
         let origins = sources.of_call(&call).joined(&literal);

@@ -58,7 +58,7 @@ impl Session {
     /// The input of filters: the folded kinds and the counters.
     pub(super) fn filter_input(&self, reason: Option<&CallError>) -> Read {
         let context = self.context();
-        let kinds = context.views().filter_map(|(kind, view)| Some((kind, view.for_filters()?.clone())));
+        let kinds = context.views().filter_map(|(kind, view)| Some((kind, Read::new(&*view.read(&[], None)?))));
         let run = self.graph.as_ref().map(|run| run.filter_input(self.turn.calls().0));
         let user = context.last_user_text().map(|text| text.text.as_str());
         let others = [
