@@ -438,19 +438,15 @@ impl QuestionViewBuilder<'_> {
     }
 
     fn asked_words(&self) -> AskedWords {
-        let description = &self.question.description;
-        let (Some(tool), Some(form), Some((_, words))) =
-            (self.question.asked_by(), self.question.elicitation_form(), description.split_once('\n'))
-        else {
-            return AskedWords { by: None, mark: None, words: description.clone() };
+        let (Some(tool), Some(form)) = (self.question.asked_by(), self.question.elicitation_form()) else {
+            return AskedWords { by: None, mark: None, words: self.question.description.clone() };
         };
         let phrases = &self.language.words().questions;
         let by = fill(phrases.asked_by, &[&self.titles.tool(tool)]);
         let mark = fill(phrases.not_trusted, &[&listed_titles(&[tool.to_owned()], self.titles, self.language)]);
-        // The description is English.
         let words = match self.language {
-            Language::English => words.to_owned(),
-            language => elicitation_in_words(&form, language),
+            Language::English => form.in_english(),
+            language => elicitation_in_words(form, language),
         };
         AskedWords { by: Some(by), mark: (!form.is_trusted).then_some(mark), words }
     }
