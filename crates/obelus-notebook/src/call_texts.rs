@@ -8,9 +8,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::ASIDES;
 use crate::call_json::CallJson;
 use crate::context::Context;
+use crate::control_field::ControlField;
 use crate::message::Message;
 use crate::names::alike;
 use crate::tool::{NameSource, Tool};
@@ -63,8 +63,7 @@ impl CallTexts<'_> {
         }
         let mut set = Vec::new();
         let is_param = |field: &str| {
-            let is_aside = ASIDES.contains(&field) && tool.is_none_or(|tool| tool.param(field).is_none());
-            !field.starts_with('_') && !is_aside && Some(field) != id
+            !field.starts_with('_') && !ControlField::is_in_call_of(tool.map(AsRef::as_ref), field) && Some(field) != id
         };
         for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
             gather(field, value, &mut |path, value| {

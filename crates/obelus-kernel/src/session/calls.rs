@@ -355,7 +355,7 @@ impl Session {
             && tool.effect == Effect::Read
             && call.delegate.is_none()
             && call.scopes.is_empty()
-            && call.asides.is_none()
+            && !call.has_control_fields()
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
             && runs_for(&[&call], self.context()) == [RunsFor::Once];

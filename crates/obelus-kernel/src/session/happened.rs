@@ -9,9 +9,9 @@ use super::inbox::{About, AskedCall, Question};
 use super::input::CallError;
 use super::memory::CallFailure;
 use super::{FailureCode, Session};
+use crate::call::Call;
 use crate::call::freeze::frozen_call;
 use crate::call::identity::hash;
-use crate::call::{ASIDES, Call};
 use crate::policy::Reason;
 use crate::time::Time;
 use obelus_notebook::call_json::CallJson;
@@ -126,9 +126,7 @@ impl Session {
 
     /// The identity of a call's effect: its tool and its parameters, wherever its result goes.
     fn effect_of(&self, call: &Call, frozen: &CallJson) -> String {
-        let is_other = |name: &str| {
-            (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
-        };
+        let is_other = |name: &str| (name.starts_with('_') && name != "_tool") || call.is_control_field(name);
         hash(self.constants.root_id(), frozen, is_other)
     }
 

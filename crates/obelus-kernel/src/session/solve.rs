@@ -11,8 +11,8 @@ use super::results::chosen_output;
 use super::scheduler::{ActiveStep, Status, Trigger};
 use super::settings::{Approval, FollowUp};
 use super::{Session, error_data};
+use crate::call::Call;
 use crate::call::identity::identity;
-use crate::call::{ASIDES, Call};
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
@@ -21,6 +21,7 @@ use crate::policy::{Mode, Place, Proposal};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 use obelus_notebook::call_json::CallJson;
+use obelus_notebook::control_field::ControlField;
 use obelus_notebook::dialect::Solution;
 use obelus_notebook::plan::{self, Check, StepOptions};
 
@@ -246,10 +247,10 @@ impl Session {
     }
 }
 
-/// The identity of a call, without remarks (CALL-1).
+/// The identity of a call, without control fields (CALL-1).
 fn identity_of(context: &Context, call: &CallJson) -> String {
     let tool = call.tool().and_then(|name| context.tool(name));
-    identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
+    identity(call, |name| ControlField::is_in_call_of(tool.map(AsRef::as_ref), name))
 }
 
 /// The same for all calls of an answer.

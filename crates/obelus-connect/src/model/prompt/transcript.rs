@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use obelus_kernel::CallJson;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};
 use obelus_kernel::session::{CallEntry, CallStatus, Prompt, TranscriptEntry, TranscriptEvent};
+use obelus_kernel::{CallJson, ControlField};
 use serde_json::{Map, Value, json};
 
 use super::outcome::{Proposed, error_words, head, names_in_short, params};
@@ -154,7 +154,10 @@ impl<'a> TranscriptMessages<'a> {
             let tool = self.tool(call.tool_name());
             let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| has_param(tool, name)));
             // Comments on a step are for people, and the program decides whom to ask.
-            step.beside.retain(|name, _| !matches!(name.as_str(), "comment" | "requires_confirmation" | "http_method"));
+            step.beside.retain(|name, _| {
+                use ControlField::{Comment, HttpMethod, RequiresConfirmation};
+                !matches!(ControlField::named(name), Some(Comment | RequiresConfirmation | HttpMethod))
+            });
             step
         });
         Ok(blocks::write(&Blocks {
