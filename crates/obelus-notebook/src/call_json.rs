@@ -21,6 +21,11 @@ impl CallJson {
         json!({"_tool": name.into()}).into()
     }
 
+    /// The author of a person's edit of the state. A real tool may have the same name.
+    pub fn of_user() -> Self {
+        Self::of_tool("user")
+    }
+
     /// The name of the tool.
     pub fn tool(&self) -> Option<&str> {
         self.text("_tool")

@@ -291,8 +291,8 @@ impl<'a> WhyBuilder<'a> {
             _ if data.origins.is_none() => Writer::Elsewhere(name.to_owned()),
             Some(trusted) => Writer::Tool { name: name.to_owned(), trusted },
             None if delegate => Writer::Delegate(name.to_owned()),
-            // The call of a person's edit of the state is this name alone.
-            None if output.call == CallJson::of_tool("user") => Writer::User,
+            // The call of a model's tool may have the same name and no parameters.
+            None if output.call == CallJson::of_user() && self.context.tool(name).is_none() => Writer::User,
             None if sources.iter().eq([&Origin::User]) => Writer::User,
             None => Writer::Model(name.to_owned()),
         }
