@@ -108,7 +108,7 @@ impl Session {
         // Only the latest open plan counts: running both would repeat effects.
         for number in self.inbox.open_where(|question| question.about == About::Plan) {
             let why = Some("another plan has taken its place");
-            self.end_question(number, QuestionStatus::Denied, "the agent", why);
+            self.end_question(number, QuestionStatus::Denied, SentBy::AGENT, why);
         }
         let shown = self.transcript.shown();
         let before_reading = shown.is_trusted();

@@ -3,6 +3,7 @@
 use super::ids::{JobRef, LocalCall, QuestionNumber};
 use super::inbox::{About, AskedCall, Draft, QuestionStatus};
 use super::input::{CallError, Outcome};
+use super::sent_by::SentBy;
 use super::{FailureCode, Session};
 use crate::policy::Reason;
 
@@ -54,7 +55,7 @@ impl Session {
         let failed =
             || Outcome::Error(CallError::new(FailureCode::Lost, "its answer was lost, and it has not happened"));
         match self.inbox.doubt_about(at) {
-            Some(question) => self.settle_doubt(question, "a look", if again { None } else { Some(failed()) }),
+            Some(question) => self.settle_doubt(question, SentBy::CHECK, if again { None } else { Some(failed()) }),
             None if again => self.start_again(at),
             None => self.finish(at, failed()),
         }
