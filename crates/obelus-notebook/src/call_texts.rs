@@ -56,8 +56,7 @@ impl CallTexts<'_> {
             Some(tool) if has_all_titles => tool.shown_title(language),
             _ => tool.and_then(|tool| tool.title(language)).unwrap_or(name).to_owned(),
         };
-        let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
-        let id = entity.and_then(|entity| entity["id"].as_str());
+        let id = tool.and_then(|tool| tool.record());
         if let Some(id) = id.and_then(|id| call.get(id)) {
             line.push_str(&format!(" {}", spoken(id)));
         }

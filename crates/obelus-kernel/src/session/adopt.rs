@@ -259,11 +259,11 @@ impl Session {
 /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
 fn was_done(context: &Context, entry: &Entry, call: &CallJson) -> bool {
     let Some(tool) = call.tool().and_then(|name| context.tool(name)) else { return false };
-    let Some(entity) = tool.schema.get("x-entity") else { return false };
+    let Some(kind) = tool.record_kind() else { return false };
     let time = |value: &Value| value.as_str().and_then(Time::parse);
     let since = time(&entry.whole["approved_at"]).or(entry.requested_at);
-    let id = entity["id"].as_str().and_then(|name| call.get(name)).map(plain_text);
-    let of_object = format!("{}_id", entity["name"].as_str().unwrap_or_default());
+    let id = tool.record().and_then(|name| call.get(name)).map(plain_text);
+    let of_object = format!("{kind}_id");
     let tells = |entry: &Value| {
         let object = &entry["object_ids"][&of_object];
         let is_later = since.is_none_or(|since| time(&entry["timestamp"]).is_none_or(|at| at >= since));

@@ -219,9 +219,8 @@ impl StateProjection {
 fn key_of(call: &CallJson, context: &Context) -> String {
     let name = call.tool_name();
     let tool = context.tool(name);
-    let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
-    let subject = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
-    let id = entity.and_then(|entity| call.get(entity["id"].as_str()?));
+    let subject = tool.and_then(|tool| tool.record_kind()).unwrap_or(name);
+    let id = tool.and_then(|tool| call.get(tool.record()?));
     let mut parts = vec![subject.to_owned()];
     parts.extend(id.map(plain_text));
     parts.extend(tool.map(|tool| risky_fields(call, tool)).unwrap_or_default());

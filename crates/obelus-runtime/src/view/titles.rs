@@ -105,7 +105,7 @@ impl Titles {
 
     /// The name of a call's subject: the parameter that `x-entity` points to, if it is text and not a number.
     pub fn subject<'a>(&self, tool: &str, call: &'a Value) -> Option<&'a str> {
-        let id = self.tools.get(tool)?.schema.get("x-entity")?.get("id")?.as_str()?;
+        let id = self.tools.get(tool)?.record()?;
         // A reference means nothing to people.
         call.get(id)?.as_str().filter(|text| text.chars().any(char::is_alphabetic) && !text.starts_with('†'))
     }
