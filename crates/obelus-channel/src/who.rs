@@ -26,7 +26,9 @@ pub(crate) fn who(by: &str, language: Language) -> String {
             fill(bot.name_in, &[&obelus_kernel::visible(name), &channel(from)])
         }
         SentBy::ImportOf(source) => fill(story.import_of, &[&obelus_kernel::visible(source)]),
-        SentBy::ForkOf { .. } | SentBy::Call | SentBy::Other(_) => obelus_kernel::visible(by),
+        SentBy::ForkOf { .. } | SentBy::Agent | SentBy::Call | SentBy::Check | SentBy::Other(_) => {
+            obelus_kernel::visible(by)
+        }
     }
 }
 

@@ -15,6 +15,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
         "values",
         &[
             "sent_by",
+            "control_field",
             "call_json",
             "money",
             "consent_id",

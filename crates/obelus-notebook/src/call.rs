@@ -1,5 +1,6 @@
 //! Calls: the model's proposals, parsed with the definition of their tool.
 
+mod control;
 pub mod freeze;
 pub mod identity;
 mod read;
@@ -11,6 +12,7 @@ use smallvec::smallvec;
 
 use crate::call_json::CallJson;
 use crate::context::Context;
+use crate::control_field::ControlField;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
 use crate::fold::Method;
@@ -31,8 +33,8 @@ pub struct Call {
     pub tool: Option<Arc<Tool>>,
     /// Parameters, with unresolved references.
     pub params: Params,
-    /// Fields beside the parameters that control the engine, such as `confirmed`. Few calls have any.
-    pub asides: Option<Box<Map<String, Value>>>,
+    /// Its control fields, without null ones. Few calls have any.
+    pub(crate) control_fields: Option<Box<Map<String, Value>>>,
     /// The path of the result.
     pub output_path: Option<OutputPath>,
     /// How the result is combined with the value at its path.
@@ -72,22 +74,13 @@ pub struct StepOptions {
     pub keeps_results: bool,
 }
 
-/// Fields beside the parameters, unless the tool declares them as parameters.
-pub const ASIDES: [&str; 6] =
-    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
-
 /// The kind for results without an output path.
 const RESULTS: &str = "results";
 
 impl Call {
-    /// Whether a field of a call is a parameter and not an aside (CALL-1).
+    /// Whether a field of a call is a parameter and not a control field (CALL-1).
     pub fn is_param(name: &str, tool: &Tool) -> bool {
-        !name.starts_with('_') && !Self::is_aside(name, Some(tool))
-    }
-
-    /// Whether a field of a call is an aside: a remark that is no parameter of its tool.
-    pub fn is_aside(name: &str, tool: Option<&Tool>) -> bool {
-        ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none())
+        !name.starts_with('_') && !ControlField::is_in_call_of(Some(tool), name)
     }
 
     /// Parses a proposal. An invalid call is parsed as far as possible, because other calls may depend on its result.
@@ -163,9 +156,9 @@ impl Call {
         Value::Object(self.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect())
     }
 
-    /// An aside.
-    pub fn aside(&self, name: &str) -> Option<&Value> {
-        self.asides.as_ref()?.get(name)
+    /// Whether it has control fields.
+    pub fn has_control_fields(&self) -> bool {
+        self.control_fields.is_some()
     }
 
     /// A meta-property of the proposal.

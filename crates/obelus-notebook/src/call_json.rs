@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::control_field::ControlField;
+
 /// A call as JSON: as it was proposed, or with its references resolved. Its parameters are read by their names, its
 /// meta-properties by methods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +19,11 @@ impl CallJson {
     /// A call without parameters.
     pub fn of_tool(name: impl Into<Value>) -> Self {
         json!({"_tool": name.into()}).into()
+    }
+
+    /// The author of a person's edit of the state. A real tool may have the same name.
+    pub fn of_user() -> Self {
+        Self::of_tool("user")
     }
 
     /// The name of the tool.
@@ -67,6 +74,11 @@ impl CallJson {
     /// Sets the path of its result.
     pub fn set_output_path(&mut self, path: &str) {
         self.make_mut()["_outputPath"] = path.into();
+    }
+
+    /// Makes the call ask for a confirmation.
+    pub fn ask_confirmation(&mut self) {
+        self.make_mut()[ControlField::RequiresConfirmation.name()] = true.into();
     }
 
     /// The same call for an instance.

@@ -8,9 +8,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::Call;
 use crate::call_json::CallJson;
 use crate::context::Context;
+use crate::control_field::ControlField;
 use crate::message::Message;
 use crate::names::alike;
 use crate::tool::{NameSource, Tool};
@@ -56,14 +56,14 @@ impl CallTexts<'_> {
             Some(tool) if has_all_titles => tool.shown_title(language),
             _ => tool.and_then(|tool| tool.title(language)).unwrap_or(name).to_owned(),
         };
-        let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
-        let id = entity.and_then(|entity| entity["id"].as_str());
+        let id = tool.and_then(|tool| tool.record());
         if let Some(id) = id.and_then(|id| call.get(id)) {
             line.push_str(&format!(" {}", spoken(id)));
         }
         let mut set = Vec::new();
-        let is_aside = |field: &str| Call::is_aside(field, tool.map(AsRef::as_ref));
-        let is_param = |field: &str| !field.starts_with('_') && !is_aside(field) && Some(field) != id;
+        let is_param = |field: &str| {
+            !field.starts_with('_') && !ControlField::is_in_call_of(tool.map(AsRef::as_ref), field) && Some(field) != id
+        };
         for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
             gather(field, value, &mut |path, value| {
                 let name = tool.and_then(|tool| tool.label(path, language)).unwrap_or(path);

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
+use crate::control_field::ControlField;
 use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
@@ -170,13 +171,15 @@ fn call(tool: &Tool, instances: &[String], brings_output: bool, notes: &mut Note
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
 
     let acts = tool.effect.acts() && !brings_output;
-    for aside in ["requires_confirmation", "confirmed"].into_iter().filter(|aside| acts && tool.param(aside).is_none())
+    let mut put_control = |field: ControlField, schema: Value| put(field.name(), schema);
+    let takes = |field: ControlField| acts && tool.param(field.name()).is_none();
+    for field in [ControlField::RequiresConfirmation, ControlField::Confirmed].into_iter().filter(|field| takes(*field))
     {
-        put(aside, json!({"type": ["boolean", "null"]}));
+        put_control(field, json!({"type": ["boolean", "null"]}));
     }
-    if acts && tool.param("confirmation_decision").is_none() {
-        put("confirmation_decision", json!({"type": ["string", "null"], "enum": ["deny", null]}));
-        put("confirmation_reason", json!({"type": ["string", "null"]}));
+    if takes(ControlField::ConfirmationDecision) {
+        put_control(ControlField::ConfirmationDecision, json!({"type": ["string", "null"], "enum": ["deny", null]}));
+        put_control(ControlField::ConfirmationReason, json!({"type": ["string", "null"]}));
     }
 
     for meta in ["_scopes", "_delegate", "_activity"] {

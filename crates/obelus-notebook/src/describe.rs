@@ -24,13 +24,17 @@ pub enum CallPart<'a> {
 /// Longer texts come last, so that they do not push others out of sight.
 const LONG: usize = 400;
 
-/// A call as text. `is_aside` identifies remarks, `origins` gives the origins of parts.
-pub fn describe(call: &CallJson, is_aside: &dyn Fn(&str) -> bool, origins: &dyn Fn(CallPart<'_>) -> Origins) -> String {
+/// A call as text. `is_control` identifies control fields, `origins` gives the origins of parts.
+pub fn describe(
+    call: &CallJson,
+    is_control: &dyn Fn(&str) -> bool,
+    origins: &dyn Fn(CallPart<'_>) -> Origins,
+) -> String {
     let Some(fields) = call.as_object() else { return json(call) };
     let tool = call.tool_name();
     let head = format!("{}{}", visible(tool), mark(&origins(CallPart::Proposal)));
     let mut words = ValueLines { lines: vec![head], long: Vec::new() };
-    for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_') && !is_aside(name)) {
+    for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_') && !is_control(name)) {
         words.add("", name, value, origins);
     }
     for (name, value) in fields.iter().filter(|(name, _)| name.starts_with('_')) {
@@ -48,7 +52,7 @@ pub fn describe(call: &CallJson, is_aside: &dyn Fn(&str) -> bool, origins: &dyn 
         }
     }
     let plain = |_: CallPart<'_>| Origins::default();
-    for (name, value) in fields.iter().filter(|(name, _)| is_aside(name)) {
+    for (name, value) in fields.iter().filter(|(name, _)| is_control(name)) {
         words.add("beside the call, in the agent's words: ", name, value, &plain);
     }
     words.lines.append(&mut words.long);
@@ -67,7 +71,7 @@ pub struct ValueMark {
 /// The untrusted parts of a call, with the places of the description.
 pub fn marks(
     call: &CallJson,
-    is_aside: &dyn Fn(&str) -> bool,
+    is_control: &dyn Fn(&str) -> bool,
     origins: &dyn Fn(CallPart<'_>) -> Origins,
 ) -> Vec<ValueMark> {
     let mut found = Vec::new();
@@ -78,7 +82,7 @@ pub fn marks(
     };
     note(String::new(), &origins(CallPart::Proposal));
     let fields = call.as_object().into_iter().flatten();
-    for (name, value) in fields.filter(|(name, _)| !is_aside(name)) {
+    for (name, value) in fields.filter(|(name, _)| !is_control(name)) {
         match name.as_str() {
             "_scopes" => note(name.clone(), &origins(CallPart::Scopes)),
             "_tool" | "_reasoningForCall" | "_instance" | "_delegate" | "_activity" | "_outputPath"

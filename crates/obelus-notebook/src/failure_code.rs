@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Rule;
+
 /// Declares the codes: the variant, the text, the meaning.
 macro_rules! codes {
     ($($variant:ident $text:literal $doc:literal;)*) => {
@@ -21,7 +23,11 @@ macro_rules! codes {
             Exit(i32),
             /// `signal_9`: a program was killed by this signal.
             Signal(i32),
-            /// Any other code.
+            /// `DEL-1`: the rule that was broken.
+            Rule(Rule),
+            /// `delegate_timeout`: a delegate ended with this code.
+            Delegate(Box<FailureCode>),
+            /// Any other code: of a service, a program or an agent.
             Other(String),
         }
 
@@ -29,7 +35,7 @@ macro_rules! codes {
             fn from(text: &str) -> Self {
                 match text {
                     $($text => Self::$variant,)*
-                    _ => Self::numbered(text).unwrap_or_else(|| Self::Other(text.to_owned())),
+                    _ => Self::composed(text).unwrap_or_else(|| Self::Other(text.to_owned())),
                 }
             }
         }
@@ -41,6 +47,8 @@ macro_rules! codes {
                     Self::Http(status) => write!(f, "http_{status}"),
                     Self::Exit(code) => write!(f, "exit_{code}"),
                     Self::Signal(signal) => write!(f, "signal_{signal}"),
+                    Self::Rule(rule) => rule.fmt(f),
+                    Self::Delegate(code) => write!(f, "{DELEGATE}{code}"),
                     Self::Other(text) => f.write_str(text),
                 }
             }
@@ -52,13 +60,26 @@ codes! {
     BadAnswer "bad_answer" "The answer is not one of a model's server.";
     BadOutput "bad_output" "The output of an activity cannot be read.";
     BadRequest "bad_request" "The server takes no such request.";
+    BadResult "bad_result" "The result is not what the tool returns.";
+    BadRow "bad_row" "A row of a result cannot be told from the others.";
     BadSettings "bad_settings" "The settings of the model are wrong.";
     CutOff "cut_off" "The connection ended in the midst of the model's answer.";
     Declined "declined" "The model declined to answer.";
+    DelegateUnreadable "delegate_unreadable" "The request of a delegate cannot be read.";
+    Denied "denied" "A person denied the call.";
     Empty "empty" "The model answered nothing.";
+    Ended "ended" "A delegate ended without a result.";
     Forbidden "forbidden" "The key does not permit the request.";
+    Graph "graph" "The agent's graph of steps has an error.";
+    InDoubt "in_doubt" "Nobody said in time whether the effect happened.";
+    KindInUse "kind_in_use" "The kind for the rows of a result is in use.";
+    Leaves "leaves" "What the tool declares beside its result cannot be written.";
+    Limit "limit" "The turn reached a limit.";
+    Lost "lost" "The answer was lost.";
     LostAnswer "lost_answer" "The connection broke before the answer was complete.";
+    NoActivity "no_activity" "There is no such activity.";
     NoKey "no_key" "There is no key for the model.";
+    NoKind "no_kind" "The call names no kind for the rows of its result.";
     NoModel "no_model" "There is no model.";
     NoResult "no_result" "A person did not give the result of the call before it.";
     NoRows "no_rows" "The list of the call has no rows, which is not a failure.";
@@ -69,10 +90,12 @@ codes! {
     NoValue "no_value" "A value that the call needs never came.";
     OutOfFormat "out_of_format" "The model's answers could not be parsed.";
     OutputTooLarge "output_too_large" "The output of an activity is too large.";
+    PlanDenied "plan_denied" "A person denied the plan.";
     Quota "quota" "The model's account has run out.";
     RateLimited "rate_limited" "The server takes fewer requests.";
     Redirected "redirected" "The answer leads to another page.";
     ResultNotKept "result_not_kept" "The effect happened, and its result could not be kept.";
+    ResultTooLarge "result_too_large" "The result is larger than what is kept.";
     SameFailure "same_failure" "The same call failed in the same way again and again.";
     ServerError "server_error" "The server failed.";
     Stopped "stopped" "It was stopped.";
@@ -80,22 +103,39 @@ codes! {
     TimeoutFirstByte "timeout_first_byte" "The model did not begin to answer in time.";
     TimeoutIdle "timeout_idle" "The model's answer paused too long.";
     TimeoutTotal "timeout_total" "The model's answer took too long.";
+    TooDeep "too_deep" "Delegates are nested too deep.";
     TooLarge "too_large" "The answer is too large.";
+    TooMany "too_many" "A result has too many rows.";
     Unauthorised "unauthorised" "The server does not take the key.";
     UnknownModel "unknown_model" "The server has no such model.";
     Unreachable "unreachable" "The server cannot be reached.";
 }
 
+/// The beginning of a delegate's code.
+const DELEGATE: &str = "delegate_";
+
 impl FailureCode {
-    fn numbered(text: &str) -> Option<Self> {
+    /// The code of a delegate that ended with `code`. It is the same however many delegates it came through.
+    #[must_use]
+    pub fn of_delegate(code: Self) -> Self {
+        match code {
+            Self::Delegate(_) | Self::DelegateUnreadable => code,
+            own => Self::Delegate(Box::new(own)),
+        }
+    }
+
+    fn composed(text: &str) -> Option<Self> {
         fn number<T: FromStr + ToString>(text: &str) -> Option<T> {
             text.parse().ok().filter(|number: &T| number.to_string() == text)
         }
-        match text.split_once('_')? {
-            ("http", status) => number(status).map(Self::Http),
-            ("exit", code) => number(code).map(Self::Exit),
-            ("signal", signal) => number(signal).map(Self::Signal),
-            _ => None,
+        if let Some(code) = text.strip_prefix(DELEGATE) {
+            return Some(Self::Delegate(Box::new(code.into())));
+        }
+        match text.split_once('_') {
+            Some(("http", status)) => number(status).map(Self::Http),
+            Some(("exit", code)) => number(code).map(Self::Exit),
+            Some(("signal", signal)) => number(signal).map(Self::Signal),
+            _ => Rule::named(text).map(Self::Rule),
         }
     }
 }
@@ -133,7 +173,11 @@ mod tests {
             ("signal_9", FailureCode::Signal(9)),
             ("http_0404", FailureCode::Other("http_0404".to_owned())),
             ("exit_+3", FailureCode::Other("exit_+3".to_owned())),
-            ("DEL-1", FailureCode::Other("DEL-1".to_owned())),
+            ("DEL-1", FailureCode::Rule(Rule::Del1)),
+            ("DEL-9", FailureCode::Other("DEL-9".to_owned())),
+            ("delegate_exit_3", FailureCode::of_delegate(FailureCode::Exit(3))),
+            ("delegate_unreadable", FailureCode::of_delegate(FailureCode::DelegateUnreadable)),
+            ("delegate_", FailureCode::of_delegate(FailureCode::Other(String::new()))),
             ("", FailureCode::Other(String::new())),
         ] {
             assert_eq!(read(text), code);

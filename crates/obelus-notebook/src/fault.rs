@@ -22,7 +22,13 @@ macro_rules! rules {
                 }
             }
 
-            const ALL: &'static [Rule] = &[$(Rule::$rule,)*];
+            /// The rule with a name.
+            pub(crate) fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Rule::$rule),)*
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -80,6 +86,8 @@ rules! {
     Pol3 = "POL-3",
     /// A delegate that is not allowed.
     Del1 = "DEL-1",
+    /// Parameters that do not fit the input of a delegate.
+    Del2 = "DEL-2",
 }
 
 impl Serialize for Rule {
@@ -91,8 +99,7 @@ impl Serialize for Rule {
 impl<'de> Deserialize<'de> for Rule {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<'_, str>::deserialize(from)?;
-        let known = Rule::ALL.iter().find(|rule| rule.name() == name);
-        known.copied().ok_or_else(|| D::Error::custom(format!("there is no rule `{name}`")))
+        Rule::named(&name).ok_or_else(|| D::Error::custom(format!("there is no rule `{name}`")))
     }
 }
 

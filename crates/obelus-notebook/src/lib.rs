@@ -21,6 +21,7 @@ pub mod canonical;
 pub mod compose;
 pub mod consent_id;
 pub mod context;
+pub mod control_field;
 pub mod describe;
 pub mod dialect;
 pub mod dotted;

@@ -17,8 +17,12 @@ pub enum SentBy<'a> {
     StateFile,
     /// Nobody: the time ran out, or the rules changed.
     Nobody,
+    /// The agent itself, by another plan.
+    Agent,
     /// The call in question, which has ended.
     Call,
+    /// A check whether an effect in doubt happened.
+    Check,
     /// An import; the source is a file, or the quoted name of a session.
     ImportOf(&'a str),
     /// The copy of a session, after a record of the original.
@@ -54,8 +58,12 @@ impl<'a> SentBy<'a> {
     pub const CONVERSATION: &'static str = "the user, in conversation";
     /// The text of [`SentBy::AgentForUser`].
     pub const AGENT_FOR_USER: &'static str = "the agent, for the user";
+    /// The text of [`SentBy::Agent`].
+    pub const AGENT: &'static str = "the agent";
     /// The text of [`SentBy::Call`].
     pub const CALL: &'static str = "the call itself";
+    /// The text of [`SentBy::Check`].
+    pub const CHECK: &'static str = "a look";
 
     /// The sender that a journal names.
     pub fn of(text: &'a str) -> Self {
@@ -66,7 +74,9 @@ impl<'a> SentBy<'a> {
             Self::NOBODY => SentBy::Nobody,
             Self::CONVERSATION => SentBy::Conversation,
             Self::AGENT_FOR_USER => SentBy::AgentForUser,
+            Self::AGENT => SentBy::Agent,
             Self::CALL => SentBy::Call,
+            Self::CHECK => SentBy::Check,
             _ => Self::import(text).or_else(|| Self::fork(text)).unwrap_or_else(|| match text.split_once(':') {
                 Some((channel, name)) => SentBy::InChannel { channel, name },
                 None => SentBy::Other(text),
@@ -101,7 +111,9 @@ impl fmt::Display for SentBy<'_> {
             SentBy::Nobody => Self::NOBODY,
             SentBy::Conversation => Self::CONVERSATION,
             SentBy::AgentForUser => Self::AGENT_FOR_USER,
+            SentBy::Agent => Self::AGENT,
             SentBy::Call => Self::CALL,
+            SentBy::Check => Self::CHECK,
             SentBy::ImportOf(source) => return write!(f, "{IMPORT_OF}{source}"),
             SentBy::ForkOf { session, at } => return write!(f, "the fork of `{session}` at {at}"),
             SentBy::InChannel { channel, name } => return write!(f, "{channel}:{name}"),
@@ -141,7 +153,9 @@ mod tests {
             (SentBy::NOBODY, SentBy::Nobody),
             (SentBy::CONVERSATION, SentBy::Conversation),
             (SentBy::AGENT_FOR_USER, SentBy::AgentForUser),
+            (SentBy::AGENT, SentBy::Agent),
             (SentBy::CALL, SentBy::Call),
+            (SentBy::CHECK, SentBy::Check),
             ("the import of a: b.json", SentBy::ImportOf("a: b.json")),
             ("the fork of `a` at 7", SentBy::ForkOf { session: "a", at: 7 }),
             ("the fork of `a` at dawn", SentBy::Other("the fork of `a` at dawn")),

@@ -55,7 +55,7 @@ impl SessionSpec {
         if self.agent.is_empty() && self.activities.iter().all(|lot| lot.bound.is_empty()) {
             return Vec::new();
         }
-        let is_for_model = |tool: &Tool| tool.output().is_some() && tool.schema.get("x-effect").is_none();
+        let is_for_model = |tool: &Tool| tool.output().is_some() && !tool.declares_effect();
         let acts = |tool: &&Tool| tool.effect.acts() && !is_for_model(tool);
         let is_unbound = |tool: &&Tool| {
             let may_be_carried_out = tool.meta("_delegate").or(tool.meta("_activity")).is_some();

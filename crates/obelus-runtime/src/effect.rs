@@ -52,7 +52,7 @@ impl RunningCall<()> {
     ) -> Result<RunningCall<impl Future<Output = Outcome> + Send + Unpin + use<>>, Input> {
         let id = start.id.clone();
         let Some(activity) = activities.get(start.activity()) else {
-            let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity()));
+            let error = CallError::new(FailureCode::NoActivity, format!("there is no activity `{}`", start.activity()));
             return Err(Input::Ended { id, outcome: Outcome::Error(error) });
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use obelus_kernel::session::{CallError, Observation, Outcome, Prompt, TranscriptEvent};
+use obelus_kernel::session::{CallError, FailureCode, Observation, Outcome, Prompt, TranscriptEvent};
 use obelus_kernel::{Tool, type_name};
 use serde_json::{Map, Value};
 
@@ -135,7 +135,7 @@ fn not_an_observation(found: &str) -> Outcome {
          them; \
          this brought {found}"
     );
-    Outcome::Error(CallError::new("bad_result", text).after_success())
+    Outcome::Error(CallError::new(FailureCode::BadResult, text).after_success())
 }
 
 /// A text within the limit, and whether it was cut.

@@ -238,7 +238,7 @@ const SECRET: [&str; 9] =
 
 /// Whether a tool pays, by its name. A tool with another name declares `x-pays`.
 pub(crate) fn pays(tool: &Tool) -> bool {
-    tool.schema.get("x-pays") == Some(&Value::Bool(true)) || has_word(&tool.name, &PAYING)
+    tool.declares_payment() || has_word(&tool.name, &PAYING)
 }
 
 /// Why a standing consent is not possible for a call, if so.

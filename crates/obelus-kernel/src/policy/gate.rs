@@ -369,7 +369,7 @@ impl<'a> Gate<'a> {
             Effect::Configure => finding(&"x-effect", Ruling::Confirm, &|| Reason::Configures),
             Effect::Read | Effect::Create | Effect::Update => {}
         }
-        if call.aside("requires_confirmation") == Some(&Value::Bool(true)) {
+        if call.asks_confirmation() {
             finding(&"the agent", Ruling::Confirm, &|| Reason::AgentAsks);
         }
         self.findings_of_origins(proposal, finding);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::grounding::{Callee, FoundIn, Grounded, Grounding};
-use crate::call::ASIDES;
+
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fold::Method;
@@ -17,6 +17,7 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::template::Template;
 use obelus_notebook::call_json::CallJson;
+use obelus_notebook::control_field::ControlField;
 
 /// Why a place of memory has its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -214,8 +215,8 @@ impl<'a> WhyBuilder<'a> {
         let mut params = Vec::new();
         let mut shown = Vec::new();
         for (name, value) in fields.into_iter().flatten() {
-            let is_aside = ASIDES.contains(&name.as_str()) && self.is_no_param(call, name);
-            if !name.starts_with('_') && !is_aside {
+            let is_control = ControlField::named(name).is_some() && self.is_no_param(call, name);
+            if !name.starts_with('_') && !is_control {
                 let from = self.behind(value, index);
                 let grounded = if from.is_empty() { self.grounded(call, name, value, index) } else { Vec::new() };
                 params.push(CallParam { name: name.clone(), value: value.clone(), from, grounded, is_edited: false });
@@ -292,8 +293,8 @@ impl<'a> WhyBuilder<'a> {
             _ if data.origins.is_none() => Writer::Elsewhere(name.to_owned()),
             Some(trusted) => Writer::Tool { name: name.to_owned(), trusted },
             None if delegate => Writer::Delegate(name.to_owned()),
-            // The call of a person's edit of the state is this name alone.
-            None if output.call == CallJson::of_tool("user") => Writer::User,
+            // The call of a model's tool may have the same name and no parameters.
+            None if output.call == CallJson::of_user() && self.context.tool(name).is_none() => Writer::User,
             None if sources.iter().eq([&Origin::User]) => Writer::User,
             None => Writer::Model(name.to_owned()),
         }

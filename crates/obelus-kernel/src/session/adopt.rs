@@ -13,7 +13,7 @@ use super::input::Decision;
 use super::refusals::RefusalCode as Code;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
-use super::state_projection::without_asides;
+use super::state_projection::without_control_fields;
 use super::turn::Phase;
 use super::{Refused, Session};
 use crate::call::Call;
@@ -74,8 +74,10 @@ impl Session {
             }
         }
         let asked: Vec<&CallJson> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
-        let is_asked = |call: &CallJson| asked.iter().any(|known| without_asides(known) == without_asides(call));
-        let still_planned: Vec<BTreeMap<String, Value>> = planned.iter().map(|call| without_asides(call)).collect();
+        let is_asked =
+            |call: &CallJson| asked.iter().any(|known| without_control_fields(known) == without_control_fields(call));
+        let still_planned: Vec<BTreeMap<String, Value>> =
+            planned.iter().map(|call| without_control_fields(call)).collect();
         let managed = &self.settings.managed;
         if before[managed.planned.as_deref().unwrap_or_default()].as_array().is_none_or(Vec::is_empty) {
             self.projection.adopt_plan(planned.iter().filter(|call| !is_asked(call)));
@@ -167,8 +169,9 @@ impl Session {
         }
         // Keep the imported entry until it is asked here.
         let words = entry.whole["description"].as_str().map(str::to_owned);
-        let is_left_undone =
-            |call: &CallJson| planned.contains(&without_asides(call)) || !was_done(self.context(), &entry, call);
+        let is_left_undone = |call: &CallJson| {
+            planned.contains(&without_control_fields(call)) || !was_done(self.context(), &entry, call)
+        };
         let is_left_undone =
             entry.status == QuestionStatus::Approved && entry.call.as_ref().is_some_and(is_left_undone);
         self.projection.adopt(entry.key.clone(), entry.whole.clone());
@@ -221,7 +224,7 @@ impl Session {
 
     /// Asks an imported question again, with the same key and date.
     fn ask_as_before(&mut self, key: String, requested_at: Option<Time>, words: Option<String>, mut call: CallJson) {
-        call.make_mut()["requires_confirmation"] = true.into();
+        call.ask_confirmation();
         let hash = self.hash_of_proposal(&call);
         self.projection.expect(hash, key, requested_at, words);
         if self.turn.is_waiting() {
@@ -255,11 +258,11 @@ impl Session {
 /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
 fn was_done(context: &Context, entry: &Entry, call: &CallJson) -> bool {
     let Some(tool) = call.tool().and_then(|name| context.tool(name)) else { return false };
-    let Some(entity) = tool.schema.get("x-entity") else { return false };
+    let Some(kind) = tool.record_kind() else { return false };
     let time = |value: &Value| value.as_str().and_then(Time::parse);
     let since = time(&entry.whole["approved_at"]).or(entry.requested_at);
-    let id = entity["id"].as_str().and_then(|name| call.get(name)).map(plain_text);
-    let of_object = format!("{}_id", entity["name"].as_str().unwrap_or_default());
+    let id = tool.record().and_then(|name| call.get(name)).map(plain_text);
+    let of_object = format!("{kind}_id");
     let tells = |entry: &Value| {
         let object = &entry["object_ids"][&of_object];
         let is_later = since.is_none_or(|since| time(&entry["timestamp"]).is_none_or(|at| at >= since));
@@ -328,7 +331,7 @@ fn must_be_what_was_asked(asked: &CallJson, call: &CallJson) -> Result<(), Strin
         return Err(format!("{} was asked about, not {}", Value::from(asked.tool()), Value::from(call.tool())));
     }
     let left_out = |name: &&String| !name.starts_with('_') && call.get(name.as_str()).is_none();
-    match without_asides(asked).keys().find(left_out) {
+    match without_control_fields(asked).keys().find(left_out) {
         Some(name) => Err(format!("`{name}` was asked about and is missing")),
         None => Ok(()),
     }
@@ -336,7 +339,7 @@ fn must_be_what_was_asked(asked: &CallJson, call: &CallJson) -> Result<(), Strin
 
 /// The edit that makes this call of the one that was asked about.
 fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
-    let fields = without_asides(call);
+    let fields = without_control_fields(call);
     let changed = fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value));
     changed.map(|(name, value)| (name.clone(), difference(asked.get(&name), &value))).collect()
 }

@@ -18,6 +18,7 @@ use crate::origin::Origins;
 use crate::path::Segment;
 use crate::policy::{Reason, pays};
 use obelus_notebook::call_json::CallJson;
+use obelus_notebook::control_field::ControlField;
 use obelus_notebook::describe::{CallPart, describe, marks};
 use obelus_notebook::plan::StepOptions;
 
@@ -35,8 +36,7 @@ struct QuestionGroup {
 impl Session {
     /// The hash that a decision about a resolved call is bound to.
     pub(super) fn hash_of(&self, call: &Call, frozen: &CallJson) -> String {
-        let is_aside = |name: &str| call.aside(name).is_some();
-        hash(&self.constants.id, frozen, is_aside)
+        hash(&self.constants.id, frozen, |name| call.is_control_field(name))
     }
 
     /// Asks a person about a call.
@@ -66,8 +66,8 @@ impl Session {
             CallPart::Value(place, _) => provenance.of_place(call, place),
             CallPart::Scopes => provenance.of_scopes(call),
         };
-        let is_aside = |name: &str| call.aside(name).is_some();
-        CallDescription { text: describe(frozen, &is_aside, &origins), marks: marks(frozen, &is_aside, &origins) }
+        let is_control = |name: &str| call.is_control_field(name);
+        CallDescription { text: describe(frozen, &is_control, &origins), marks: marks(frozen, &is_control, &origins) }
     }
 
     /// Asks one question about the calls of one template over instances. Returns whether something was asked.
@@ -108,7 +108,7 @@ impl Session {
         // Only the latest open plan counts: running both would repeat effects.
         for number in self.inbox.open_where(|question| question.about == About::Plan) {
             let why = Some("another plan has taken its place");
-            self.end_question(number, QuestionStatus::Denied, "the agent", why);
+            self.end_question(number, QuestionStatus::Denied, SentBy::AGENT, why);
         }
         let shown = self.transcript.shown();
         let before_reading = shown.is_trusted();
@@ -144,7 +144,7 @@ impl Session {
     /// references are judged when they are available.
     fn described_plan(&self, call: &CallJson, is_by_person: &dyn Fn(&[Segment]) -> bool) -> CallDescription {
         let tool = call.tool().and_then(|name| self.context().tool(name));
-        let is_aside = |name: &str| Call::is_aside(name, tool.map(AsRef::as_ref));
+        let is_control = |name: &str| ControlField::is_in_call_of(tool.map(AsRef::as_ref), name);
         let origins = |part: CallPart<'_>| match part {
             CallPart::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
                 Origins::default()
@@ -153,7 +153,7 @@ impl Session {
             CallPart::Proposal if is_by_person(&[]) => Origins::default(),
             _ => self.transcript.shown().clone(),
         };
-        CallDescription { text: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }
+        CallDescription { text: describe(call, &is_control, &origins), marks: marks(call, &is_control, &origins) }
     }
 
     /// Asks a person for a value.

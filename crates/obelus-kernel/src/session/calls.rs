@@ -180,7 +180,8 @@ impl Session {
             return self.tasks.hold(at);
         }
         if let Some(refusal) = self.current_refusal(at) {
-            return self.finish(at, Outcome::Error(CallError::new(refusal.rule().name(), refusal.to_string())));
+            let error = CallError::new(FailureCode::Rule(refusal.rule()), refusal.to_string());
+            return self.finish(at, Outcome::Error(error));
         }
         self.scheduler.run_again(at, self.memory.now());
         self.send_to_driver(at);
@@ -354,7 +355,7 @@ impl Session {
             && tool.effect == Effect::Read
             && call.delegate.is_none()
             && call.scopes.is_empty()
-            && call.asides.is_none()
+            && !call.has_control_fields()
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
             && runs_for(&[&call], self.context()) == [RunsFor::Once];

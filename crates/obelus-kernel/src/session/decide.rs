@@ -12,7 +12,7 @@ use super::refusals::RefusalCode as Code;
 use super::report_error::ReportError;
 use super::scheduler::{Status, Trigger};
 use super::sent_by::SentBy;
-use super::{Refused, Session, error_data};
+use super::{FailureCode, Refused, Session, error_data};
 use crate::policy::Reason;
 use obelus_notebook::call_json::CallJson;
 
@@ -262,7 +262,7 @@ impl Session {
         let denied = calls.filter(|(index, _)| is_denied(index)).map(|(_, asked)| asked.call.clone());
         self.note_unwanted(&denied.collect::<Vec<_>>());
         if is_plan {
-            let error = ReportError::new("plan_denied", reason);
+            let error = ReportError::new(FailureCode::PlanDenied, reason);
             self.transcript.add_error(error_data(&Value::Null, &error));
             self.transcript.note_plan_denied(error);
         }
@@ -284,7 +284,7 @@ impl Session {
     }
 
     pub(super) fn drop_denied(&mut self, at: JobRef, reason: &str) {
-        self.close_with(at, Status::Denied, ReportError::new("denied", reason));
+        self.close_with(at, Status::Denied, ReportError::new(FailureCode::Denied, reason));
     }
 
     /// Makes one job's result count for another one as well.
@@ -319,7 +319,7 @@ impl Session {
                 if let Some(at) = job {
                     self.note_happened(at, Reason::MayHaveHappened);
                 }
-                let error = CallError::new("in_doubt", "nobody said in time whether it happened");
+                let error = CallError::new(FailureCode::InDoubt, "nobody said in time whether it happened");
                 self.settle_doubt(number, SentBy::NOBODY, Some(Outcome::Error(error)));
             }
             About::Input if question.elicitation.is_some() => {

@@ -11,8 +11,9 @@ use super::refusals::RefusalCode as Code;
 use super::scheduler::{Status, call_id};
 use super::settings::Planning;
 use super::task_queue::TaskQueue;
-use super::{Refused, Session};
+use super::{FailureCode, Refused, Session};
 use crate::context::Context;
+use crate::fault::Rule;
 use crate::message::Message;
 use crate::origin::{Origin, Origins};
 use crate::time::Time;
@@ -25,7 +26,8 @@ impl Session {
             return self.start_child(at, Value::Null);
         }
         if let Err(why) = obelus_notebook::request_place::may_be_read(delegate, &self.settings.delegates) {
-            let error = CallError::new("DEL-1", format!("the delegate `{delegate}` is refused: {why}"));
+            let error =
+                CallError::new(FailureCode::Rule(Rule::Del1), format!("the delegate `{delegate}` is refused: {why}"));
             return self.finish(at, Outcome::Error(error));
         }
         self.tasks.push(Task::Load { id: call_id(at), path: delegate.to_owned() });
@@ -43,7 +45,7 @@ impl Session {
         }
         match request {
             Ok(request) => self.start_child(at, request),
-            Err(why) => self.finish(at, Outcome::Error(CallError::new("delegate_unreadable", why))),
+            Err(why) => self.finish(at, Outcome::Error(CallError::new(FailureCode::DelegateUnreadable, why))),
         }
     }
 
@@ -61,16 +63,16 @@ impl Session {
     fn make_child(&self, at: JobRef, request: Value) -> Result<Session, CallError> {
         if self.constants.depth >= self.settings.max_depth {
             let text = format!("delegates are nested deeper than {} levels", self.settings.max_depth);
-            return Err(CallError::new("too_deep", text));
+            return Err(CallError::new(FailureCode::TooDeep, text));
         }
         let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else {
-            return Err(CallError::new("delegate_unreadable", "the call is not there any more"));
+            return Err(CallError::new(FailureCode::DelegateUnreadable, "the call is not there any more"));
         };
         let mut messages = match request.get("context") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(messages)) => messages.clone(),
-            Some(_) => return Err(CallError::new("delegate_unreadable", "its `context` is not an array")),
+            Some(_) => return Err(CallError::new(FailureCode::DelegateUnreadable, "its `context` is not an array")),
         };
         // If plans are made before reading, a delegate that reads untrusted data has no tools.
         let reads_only = self.settings.plans_before_reading() && !job.origins.is_trusted();
@@ -86,7 +88,7 @@ impl Session {
         context.append(given).map_err(unreadable)?;
         if declares_input && let Some(fault) = context.breaches("input", true).into_iter().next() {
             let text = format!("the parameters do not fit the input of its delegate: {}", fault.words());
-            return Err(CallError::new("DEL-2", text));
+            return Err(CallError::new(FailureCode::Rule(Rule::Del2), text));
         }
         let schema = request.get("schema").filter(|schema| !schema.is_null()).or(tool.output()).cloned();
         let mut settings = self.settings.for_delegate();
@@ -244,12 +246,10 @@ impl Session {
                 if let Some(child) = self.delegates.get(at) {
                     self.scheduler.add_origins(at, &child.visible_origins());
                 }
-                let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
-                // The prefix is added once, however many delegates it came through.
-                let code = why.code.to_string();
-                let code = code.strip_prefix("delegate_").unwrap_or(&code);
-                let error = CallError::new(format!("delegate_{code}"), crate::wording::short(&why.message));
-                self.finish(at, Outcome::Error(error));
+                let why =
+                    reply.reason.unwrap_or_else(|| CallError::new(FailureCode::Ended, "it ended without a result"));
+                let code = FailureCode::of_delegate(why.code);
+                self.finish(at, Outcome::Error(CallError::new(code, crate::wording::short(&why.message))));
             }
         }
     }
@@ -270,7 +270,7 @@ fn take_tasks(child: &mut Session, at: JobRef, tasks: &mut TaskQueue) -> Option<
 }
 
 fn unreadable(fault: crate::Fault) -> CallError {
-    CallError::new("delegate_unreadable", fault.to_string())
+    CallError::new(FailureCode::DelegateUnreadable, fault.to_string())
 }
 
 /// Messages for a delegate. What the parent did not trust, the delegate does not trust either.

@@ -3,6 +3,7 @@
 use super::ids::{JobRef, LocalCall, QuestionNumber};
 use super::inbox::{About, AskedCall, Draft, QuestionStatus};
 use super::input::{CallError, Outcome};
+use super::sent_by::SentBy;
 use super::{FailureCode, Session};
 use crate::policy::Reason;
 
@@ -40,7 +41,7 @@ impl Session {
         if self.may_try_again(at, MOST_READS) {
             return self.start_again(at);
         }
-        let error = CallError::new("lost", format!("its answer was lost: {message}"));
+        let error = CallError::new(FailureCode::Lost, format!("its answer was lost: {message}"));
         self.finish(at, Outcome::Error(error));
     }
 
@@ -51,9 +52,10 @@ impl Session {
             return;
         };
         let again = self.may_try_again(at, MOST_ATTEMPTS);
-        let failed = || Outcome::Error(CallError::new("lost", "its answer was lost, and it has not happened"));
+        let failed =
+            || Outcome::Error(CallError::new(FailureCode::Lost, "its answer was lost, and it has not happened"));
         match self.inbox.doubt_about(at) {
-            Some(question) => self.settle_doubt(question, "a look", if again { None } else { Some(failed()) }),
+            Some(question) => self.settle_doubt(question, SentBy::CHECK, if again { None } else { Some(failed()) }),
             None if again => self.start_again(at),
             None => self.finish(at, failed()),
         }

@@ -1,7 +1,5 @@
 //! Earlier decisions about a call: an open question, a denial, an approval, a message.
 
-use serde_json::Value;
-
 use super::Session;
 use super::ids::{JobRef, QuestionNumber};
 use super::inbox::{Approved, SessionReason};
@@ -14,7 +12,7 @@ use obelus_notebook::call_json::CallJson;
 impl Session {
     /// Whether exactly this call was decided before, or is being asked about; that settles it.
     pub(super) fn settle_by_earlier_decision(&mut self, at: JobRef, call: &Call) -> bool {
-        let refuses = call.aside("confirmation_decision").is_some_and(|decision| decision == "deny");
+        let refuses = call.is_declined();
         if self.inbox.is_blank() && !self.past.shares_denials() && !refuses {
             return false;
         }
@@ -33,7 +31,7 @@ impl Session {
     /// The model reports that the user declined, which is always accepted.
     fn take_claimed_denial(&mut self, at: JobRef, call: &Call, frozen: &CallJson, hash: &str) {
         let default_reason = SessionReason::Declined.text(self.settings.language.as_deref());
-        let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(default_reason);
+        let reason = call.confirmation_reason().unwrap_or(default_reason);
         match self.inbox.about(hash) {
             Some((number, index)) => self.deny(number, &[index], reason, SentBy::AGENT_FOR_USER),
             None => self.record_denial(frozen, hash, reason),
@@ -53,7 +51,7 @@ impl Session {
             return false;
         }
         // A graph has no way to request it: a later message of the user suffices.
-        let asks = is_aside_true(call, "requires_confirmation") || self.graph.is_some();
+        let asks = call.asks_confirmation() || self.graph.is_some();
         if asks && denials.into_iter().flatten().all(|user_wrote_since| user_wrote_since) {
             self.inbox.forget_denial(hash);
             self.forget_shared_denial(at);
@@ -68,7 +66,7 @@ impl Session {
         let Some((number, index)) = self.inbox.about(hash) else { return false };
         self.inbox.join_question(number, index, at);
         self.scheduler.wait(at);
-        if is_aside_true(call, "confirmed") && self.has_consent(number) {
+        if call.is_confirmed() && self.has_consent(number) {
             self.approve(number, &[index], &self.pending.latest_sender());
         }
         true
@@ -83,7 +81,7 @@ impl Session {
 
     /// A confirmed call that a person approved before uses that result instead of running again.
     fn settle_by_approval(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
-        match self.inbox.approved(hash).filter(|_| is_aside_true(call, "confirmed")) {
+        match self.inbox.approved(hash).filter(|_| call.is_confirmed()) {
             None => return false,
             Some(Approved::Done) => self.close(at, Status::Done),
             Some(Approved::Running(primary)) => self.join(at, primary),
@@ -100,8 +98,4 @@ impl Session {
             && self.inbox.is_answerable(number)
             && self.memory.user_text_since(question.asked_after).is_some_and(consents)
     }
-}
-
-fn is_aside_true(call: &Call, aside: &str) -> bool {
-    call.aside(aside) == Some(&Value::Bool(true))
 }

@@ -154,10 +154,10 @@ impl Session {
             CallPart::Proposal => Origins::default(),
             CallPart::Scopes => origins.of(Place::Scopes).unwrap_or_default(),
         };
-        let is_aside = |name: &str| call.aside(name).is_some();
-        edited.description = describe(&frozen.call, &is_aside, &origins);
+        let is_control = |name: &str| call.is_control_field(name);
+        edited.description = describe(&frozen.call, &is_control, &origins);
         let asked = &mut edited.calls[index];
-        asked.marks = marks(&frozen.call, &is_aside, &origins);
+        asked.marks = marks(&frozen.call, &is_control, &origins);
         let stays = |param: &str| values_at(&before, param) == values_at(&frozen.call, param);
         asked.grounded.retain(|one| stays(&one.param));
         asked.hash = self.hash_of(call, &frozen.call);

@@ -4,9 +4,7 @@ use obelus_notebook::requested::fault_of_schema;
 use serde_json::Value;
 
 use super::ids::{CallId, JobRef, LocalCall, QuestionNumber, Routed};
-use super::inbox::{
-    About, AskedCall, Draft, Elicitation, Question, QuestionStatus, check_answer, describe_elicitation,
-};
+use super::inbox::{About, AskedCall, Draft, Elicitation, ElicitationForm, Question, QuestionStatus, check_answer};
 use super::input::{Decision, ElicitationRequest};
 use super::output::ElicitationAnswer;
 use super::sent_by::SentBy;
@@ -62,10 +60,11 @@ impl Session {
             return self.tasks.answer_elicitation(call, key, ElicitationAnswer::Declined { reason });
         }
         let origins = self.settings.origin_of_error(asks);
-        let description = describe_elicitation(asks.tool_name(), &text, &schema, &origins);
+        let form = ElicitationForm::new(&text, &schema, &origins);
+        let description = form.describe(asks.tool_name(), &origins);
         let asked = AskedCall::new(frozen.call.clone(), String::new(), vec![at]);
         let draft = Draft::new(About::Input, vec![asked], description);
-        let elicitation = Some(Elicitation { job: at, call, key });
+        let elicitation = Some(Elicitation { job: at, call, key, form: Some(form) });
         self.ask(Draft { schema: Some(schema), elicitation, ..draft });
         self.scheduler.open_elicitation(at);
     }
@@ -101,7 +100,7 @@ impl Session {
         answer: ElicitationAnswer,
     ) {
         let elicitation = self.inbox.get(number).and_then(|question| question.elicitation.clone());
-        let Some(Elicitation { job, call, key }) = elicitation else { return };
+        let Some(Elicitation { job, call, key, .. }) = elicitation else { return };
         let reason = if let ElicitationAnswer::Declined { reason } = &answer { Some(reason.as_str()) } else { None };
         self.end_question(number, status, by, reason);
         self.inbox.close_elicitation(job, number);

@@ -22,7 +22,6 @@ use crate::policy::{Grounded, Reason};
 use crate::time::Time;
 pub(super) use elicitation::{Elicitation, check_answer};
 pub use elicitation_form::ElicitationForm;
-pub(super) use elicitation_form::describe_elicitation;
 pub(super) use naming::{SessionReason, headline, names_in};
 use obelus_notebook::describe::ValueMark;
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};

@@ -288,7 +288,7 @@ impl CallError {
 
     /// A turn that ends at a limit.
     pub(super) fn at(limit: Limit) -> Self {
-        Self { limit: Some(limit), ..Self::new("limit", limit.to_string()) }
+        Self { limit: Some(limit), ..Self::new(FailureCode::Limit, limit.to_string()) }
     }
 }
 

@@ -179,7 +179,7 @@ impl Memory {
     /// Writes a part of the state for a person. Its origins stay, because the old value may still be in it.
     pub(super) fn write_state(&mut self, path: Path, value: Value) {
         let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
-        let written = self.write(CallJson::of_tool("user"), Arc::new(path), None, Method::Set, value, origins);
+        let written = self.write(CallJson::of_user(), Arc::new(path), None, Method::Set, value, origins);
         debug_assert!(written.is_ok());
     }
 
@@ -191,12 +191,11 @@ impl Memory {
         };
         let each: Vec<(String, Origins)> = fields.keys().map(origins_of).collect();
         let all = each.iter().fold(Origins::of(Origin::User), |all, (_, origins)| all.joined(origins));
-        let user = || CallJson::of_tool("user");
         let whole = Value::Object(fields.clone());
-        let mut written = self.write(user(), Arc::new(Path::root("state")), None, Method::Set, whole, all);
+        let mut written = self.write(CallJson::of_user(), Arc::new(Path::root("state")), None, Method::Set, whole, all);
         for ((name, origins), value) in each.into_iter().zip(fields.values()) {
             let path = Arc::new(Path::field("state", name));
-            written = written.and(self.write(user(), path, None, Method::Set, value.clone(), origins));
+            written = written.and(self.write(CallJson::of_user(), path, None, Method::Set, value.clone(), origins));
         }
         debug_assert!(written.is_ok());
     }

@@ -12,11 +12,11 @@ mod words;
 
 use serde_json::{Map, Value, json};
 
-use super::Session;
 use super::graph_run::GraphRun;
 use super::input::CallError;
 use super::output::{CallReport, TurnEnd};
 use super::scheduler::Trigger;
+use super::{FailureCode, Session};
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
@@ -155,7 +155,7 @@ impl Session {
     fn end_by_file_error(&mut self, why: String) {
         let node = self.node().unwrap_or_default();
         let text = format!("at the node `{node}`: {why}");
-        self.rest(TurnEnd::Degraded, Some(CallError::new("graph", text)));
+        self.rest(TurnEnd::Degraded, Some(CallError::new(FailureCode::Graph, text)));
     }
 
     /// Moves a turn that a limit or a person has ended to the graph's end for that.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::Call;
 use crate::call::freeze::frozen_call;
 use crate::call::identity::hash;
-use crate::call::{ASIDES, Call};
 use crate::policy::Reason;
 use crate::time::Time;
 use obelus_notebook::call_json::CallJson;
@@ -164,9 +164,7 @@ impl Past {
 /// The identity of a call's effect: its tool and its parameters, wherever its result goes. `root` is the id of the
 /// session at the top.
 pub(super) fn effect_of(root: &str, call: &Call, frozen: &CallJson) -> String {
-    let is_other = |name: &str| {
-        (name.starts_with('_') && name != "_tool") || (ASIDES.contains(&name) && call.aside(name).is_some())
-    };
+    let is_other = |name: &str| (name.starts_with('_') && name != "_tool") || call.is_control_field(name);
     hash(root, frozen, is_other)
 }
 

@@ -12,6 +12,7 @@ use super::ids::{JobRef, RequestId};
 use super::inbox::{About, Question};
 use super::memory::mentions;
 use super::output::{CallReport, CallStatus};
+use super::report_error::redacted_error;
 use super::settings::FollowUp;
 use super::transcript::TranscriptEntry;
 use crate::call::Call;
@@ -342,13 +343,16 @@ impl Session {
             // Errors before the user's last message belong to an earlier turn.
             !matches!(message, Message::Text(text) if text.role == Role::User)
         });
-        let mut errors: Vec<Value> = recent
-            .filter_map(|message| match message {
-                Message::Data(data) if data.is_error() => Some(data.data().into_owned()),
-                _ => None,
-            })
-            .take(MOST_ERRORS)
-            .collect();
+        let is_planner = self.settings.plans_before_reading();
+        let error = |message: &Message| {
+            let Message::Data(data) = message else { return None };
+            let mut error = data.is_error().then(|| data.data().into_owned())?;
+            if is_planner && !data.all_sources().is_trusted() {
+                error["error"] = redacted_error(&error["error"]);
+            }
+            Some(error)
+        };
+        let mut errors: Vec<Value> = recent.filter_map(error).take(MOST_ERRORS).collect();
         errors.reverse();
         errors
     }

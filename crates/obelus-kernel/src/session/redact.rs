@@ -5,7 +5,6 @@
 //! value is shown by its type and length, and by those of its keys that schemas and plans name. So the planner sees
 //! only trusted data, and its proposals are trusted.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -13,7 +12,6 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::inbox::Question;
 use super::prompt::Prompt;
-use super::report_error::redacted_error;
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
@@ -29,7 +27,7 @@ const NOTE: &str = "Values of untrusted origin are not shown to you: in their pl
 is carried out by the model or by a delegate, with the value as its parameter.";
 
 impl Session {
-    /// Removes everything untrusted from a planner's prompt.
+    /// Removes everything untrusted from a planner's prompt. Its errors are already redacted.
     pub(super) fn redact_untrusted(&self, prompt: &mut Prompt) {
         prompt.instructions.push(NOTE.to_owned());
         let known = known_names(self.context());
@@ -58,12 +56,6 @@ impl Session {
             json!({"id": question.id, "about": question.about, "tools": tools})
         };
         prompt.questions = open.map(plainly).collect();
-        let unseen = untrusted_errors(self.context());
-        for error in &mut prompt.errors {
-            if unseen.iter().any(|known| **known == *error) {
-                error["error"] = redacted_error(&error["error"]);
-            }
-        }
     }
 
     /// The result with resolved references: a planner can refer to values that it has not read.
@@ -163,13 +155,4 @@ fn known_names(context: &Context) -> BTreeSet<String> {
         }
     }
     names
-}
-
-/// Errors with untrusted text.
-fn untrusted_errors(context: &Context) -> Vec<Cow<'_, Value>> {
-    let errors = context.latest().filter_map(|message| match message {
-        Message::Data(data) if data.is_error() && !data.all_sources().is_trusted() => Some(data.data()),
-        _ => None,
-    });
-    errors.collect()
 }

@@ -10,7 +10,7 @@ use super::memory::{Author, CallFailure, Memory, ReadMessages, Written};
 use super::report_error::ReportError;
 use super::scheduler::{Job, Status};
 use super::settings::Settings;
-use super::{Session, error_data};
+use super::{FailureCode, Session, error_data};
 use crate::call::Call;
 use crate::fault::Rule;
 use crate::fold::Method;
@@ -47,7 +47,7 @@ impl Session {
             }
             Outcome::Error(error) if error.happened => Some(self.error_of_result(at, error)),
             Outcome::Error(error) => Some(error),
-            Outcome::Lost { message } => Some(CallError::new("lost", message)),
+            Outcome::Lost { message } => Some(CallError::new(FailureCode::Lost, message)),
         };
         self.close_without_result(at, error);
     }
@@ -134,7 +134,7 @@ impl Session {
                 memory.write_messages(&author, read).map_err(CallFailure::Structural)
             }
             Outcome::Error(error) => failed(memory, error),
-            Outcome::Lost { message } => failed(memory, CallError::new("lost", message)),
+            Outcome::Lost { message } => failed(memory, CallError::new(FailureCode::Lost, message)),
         }
     }
 
@@ -162,7 +162,7 @@ impl Session {
         // The text may quote the result.
         let origins = job_origins.joined(&self.settings.origin_of_error(call));
         for message in failed {
-            let error = error_data(&frozen, &ReportError::new("leaves", message));
+            let error = error_data(&frozen, &ReportError::new(FailureCode::Leaves, message));
             self.transcribe_fault(&error, &origins);
             self.scheduler.add_error(at.step, error, origins.clone());
         }
@@ -247,7 +247,7 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
             (true, Some(_)) => "; the call itself was carried out: do not repeat it",
         };
         let text = format!("the result is larger than the {most} bytes that are kept{hint}");
-        return Some(CallError::new("result_too_large", text));
+        return Some(CallError::new(FailureCode::ResultTooLarge, text));
     }
     match (outcome, &call.tool) {
         (Outcome::Value(value), Some(tool)) => bad_result(tool, value),
@@ -259,9 +259,9 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
 fn bad_result(tool: &Tool, value: &Value) -> Option<CallError> {
     if tool.keeps_digest && !value["digest"].is_string() {
         let text = "of what this tool brings only a digest is kept, and there is none";
-        return Some(CallError::new("bad_result", text));
+        return Some(CallError::new(FailureCode::BadResult, text));
     }
     let breach = tool.output_breaches(value).into_iter().next()?;
     let place = if breach.place.is_empty() { String::new() } else { format!("`{}`: ", breach.place.join(".")) };
-    Some(CallError::new("bad_result", format!("not what the tool returns: {place}{}", breach.text)))
+    Some(CallError::new(FailureCode::BadResult, format!("not what the tool returns: {place}{}", breach.text)))
 }

@@ -149,7 +149,7 @@ impl Scheduler {
     /// The identity of a job's call, without remarks.
     pub(super) fn identity(&self, at: JobRef) -> String {
         let call = self.call(at);
-        identity(&call.raw.for_instance(self.job(at).instance.as_deref()), |name| call.aside(name).is_some())
+        identity(&call.raw.for_instance(self.job(at).instance.as_deref()), |name| call.is_control_field(name))
     }
 
     /// Changes the status of a job, or whether it waits for a person. All counters follow from these.

@@ -20,6 +20,7 @@ use crate::policy::{Mode, Place, Proposal};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 use obelus_notebook::call_json::CallJson;
+use obelus_notebook::control_field::ControlField;
 use obelus_notebook::dialect::{Solution, chosen_output};
 use obelus_notebook::plan::{self, Check, StepOptions};
 
@@ -245,10 +246,10 @@ impl Session {
     }
 }
 
-/// The identity of a call, without remarks (CALL-1).
+/// The identity of a call, without control fields (CALL-1).
 fn identity_of(context: &Context, call: &CallJson) -> String {
     let tool = call.tool().and_then(|name| context.tool(name));
-    identity(call, |name| Call::is_aside(name, tool.map(AsRef::as_ref)))
+    identity(call, |name| ControlField::is_in_call_of(tool.map(AsRef::as_ref), name))
 }
 
 /// The same for all calls of an answer.

@@ -11,7 +11,6 @@ use super::ids::QuestionNumber;
 use super::inbox::{About, ImportedTerms, Inbox, QuestionStatus};
 use super::output::{CallReport, CallStatus};
 use super::settings::Settings;
-use crate::call::ASIDES;
 use crate::context::Context;
 use crate::fault::Rule;
 use crate::names::alike;
@@ -19,6 +18,7 @@ use crate::time::Time;
 use crate::tool::{Effect, Tool};
 use obelus_notebook::call_json::CallJson;
 use obelus_notebook::call_texts::CallTexts;
+use obelus_notebook::control_field::ControlField;
 use obelus_notebook::dialect::blocks::Step;
 use obelus_notebook::wording::plain_text;
 
@@ -219,9 +219,8 @@ impl StateProjection {
 fn key_of(call: &CallJson, context: &Context) -> String {
     let name = call.tool_name();
     let tool = context.tool(name);
-    let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
-    let subject = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
-    let id = entity.and_then(|entity| call.get(entity["id"].as_str()?));
+    let subject = tool.and_then(|tool| tool.record_kind()).unwrap_or(name);
+    let id = tool.and_then(|tool| call.get(tool.record()?));
     let mut parts = vec![subject.to_owned()];
     parts.extend(id.map(plain_text));
     parts.extend(tool.map(|tool| risky_fields(call, tool)).unwrap_or_default());
@@ -234,22 +233,22 @@ fn step_form(call: &CallJson, waits: bool, context: &Context) -> Value {
     let tool = call.tool().and_then(|name| context.tool(name));
     let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| tool.param(name).is_some()));
     if waits {
-        step.beside.insert("requires_confirmation".to_owned(), true.into());
+        step.beside.insert(ControlField::RequiresConfirmation.name().to_owned(), true.into());
     }
     step.to_json()
 }
 
-/// Adds a step unless it is already there, ignoring remarks.
+/// Adds a step unless it is already there, ignoring control fields.
 fn add_step(steps: &mut Vec<Value>, step: Value) {
-    if !steps.iter().any(|known| without_asides(known) == without_asides(&step)) {
+    if !steps.iter().any(|known| without_control_fields(known) == without_control_fields(&step)) {
         steps.push(step);
     }
 }
 
-/// A call or a step without its remarks.
-pub(super) fn without_asides(call: &Value) -> BTreeMap<String, Value> {
+/// A call or a step without its control fields.
+pub(super) fn without_control_fields(call: &Value) -> BTreeMap<String, Value> {
     let fields = call.as_object().into_iter().flatten();
-    let own = fields.filter(|(name, _)| !ASIDES.contains(&name.as_str()));
+    let own = fields.filter(|(name, _)| ControlField::named(name).is_none());
     own.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 

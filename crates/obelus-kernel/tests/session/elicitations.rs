@@ -289,7 +289,8 @@ fn the_parts_of_an_elicitation_say_that_its_tool_is_trusted_and_that_its_text_is
     harness.start();
     harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
     harness.asks("0.0", "k", &format!("Which one?\n\n{}, not trusted", "x".repeat(4_000)), about_people());
-    let form = harness.question("q1").elicitation_form().expect("a call asks");
+    let question = harness.question("q1");
+    let form = question.elicitation_form().expect("a call asks");
     assert_eq!((form.is_trusted, form.shown, form.own_lines.len()), (true, Some(4_000), 3));
     let names: Vec<(&str, bool)> = form.fields.iter().map(|field| (field.name.as_str(), field.is_optional)).collect();
     assert_eq!(names, [("name", false), ("age", true)]);

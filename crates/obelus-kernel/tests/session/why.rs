@@ -132,3 +132,19 @@ fn the_writer_of_a_list_element_is_the_call_that_added_it() {
     assert_eq!((message("†state.log[0].n"), message("†state.log[1].n")), (Some(1), Some(2)));
     assert_eq!((message("†state.log"), message("†state.nothing")), (Some(2), None));
 }
+
+#[test]
+fn a_model_call_of_a_tool_named_user_is_not_shown_as_an_edit_by_the_user() {
+    let context = json!([
+        {"type": "tool", "tool": {"user": {"_outputPath": "†state.note", "properties": {}}}},
+        {"type": "plan", "plan": [], "mode": "lazy"},
+    ]);
+    let mut harness = Harness::on(context, json!({}));
+    harness.start();
+    harness.solve(json!([{"_tool": "user"}]), json!("over"));
+    harness.approve("q1");
+    harness.solve(json!([]), json!("by the model"));
+    let why = harness.session.why("†state.note", None).expect("an expression");
+    assert_eq!(why.value, Some(json!("by the model")));
+    assert_eq!(why.because[0].by, Writer::Model("user".to_owned()));
+}

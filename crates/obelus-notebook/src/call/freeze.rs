@@ -122,8 +122,8 @@ pub fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Option<&'a 
 
 /// Adds the other fields that an activity and a person see.
 pub fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
-    let asides = call.asides.iter().flat_map(|asides| asides.iter());
-    fields.extend(asides.map(|(name, value)| (name.clone(), value.clone())));
+    let control = call.control_fields.iter().flat_map(|fields| fields.iter());
+    fields.extend(control.map(|(name, value)| (name.clone(), value.clone())));
     for chosen in ["_delegate", "_activity"] {
         if let Some(name) = call.meta_field(chosen).filter(|name| !name.is_null()) {
             fields.insert(chosen.to_owned(), name.clone());

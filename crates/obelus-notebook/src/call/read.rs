@@ -1,13 +1,14 @@
-//! Parses a proposal: meta-properties, parameters and asides, and all faults in them.
+//! Parses a proposal: meta-properties, parameters and control fields, and all faults in them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{ASIDES, Call, Params, Scope, each_reference, is_text_at};
+use super::{Call, Params, Scope, each_reference, is_text_at};
 use crate::call_json::CallJson;
 use crate::context::Context;
+use crate::control_field::ControlField;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
@@ -43,7 +44,7 @@ pub(super) fn read(proposal: &CallJson, context: &Context) -> (Call, Vec<Fault>)
         raw: proposal.clone(),
         tool: tool.cloned(),
         params: Vec::new(),
-        asides: None,
+        control_fields: None,
         output_path: reader.output_path(context),
         output_method: reader.output_method(),
         keeps_by_default: false,
@@ -53,7 +54,7 @@ pub(super) fn read(proposal: &CallJson, context: &Context) -> (Call, Vec<Fault>)
         delegate: reader.executor("_delegate"),
         activity: reader.executor("_activity"),
     };
-    (call.params, call.asides) = reader.params();
+    (call.params, call.control_fields) = reader.params();
     (call, reader.faults)
 }
 
@@ -243,36 +244,36 @@ impl<'a> CallReader<'a> {
 
     fn params(&mut self) -> (Params, Option<Box<Map<String, Value>>>) {
         let mut params = Vec::with_capacity(self.params);
-        let asides = match self.tool.and_then(Tool::prescribing) {
+        let control = match self.tool.and_then(Tool::prescribing) {
             None => self.given(|reader, name, value| reader.parse(name, &value, &mut params)),
             Some(written) => {
                 let mut given = Map::new();
-                let asides = self.given(|_, name, value| drop(given.insert(name.clone(), value.into_owned())));
+                let control = self.given(|_, name, value| drop(given.insert(name.clone(), value.into_owned())));
                 self.faults.extend(fill_prescribed(written, &mut given));
                 given.iter().for_each(|(name, value)| self.parse(name, value, &mut params));
-                asides
+                control
             }
         };
-        let Some(tool) = self.tool else { return (params, asides) };
+        let Some(tool) = self.tool else { return (params, control) };
         // A parameter with an invalid expression is not also reported as missing.
         if !self.faults.iter().any(|fault| fault.rule == Rule::Ctx12 && !fault.field.starts_with('_')) {
             self.faults.extend(faults_of(literal_breaches(tool, &params)));
         }
-        (params, asides)
+        (params, control)
     }
 
-    /// Visits the parameters without absent ones and absent members; returns the asides.
+    /// Visits the parameters without absent ones and absent members; returns the control fields.
     fn given(
         &mut self,
         mut visit: impl FnMut(&mut Self, &'a String, Cow<'a, Value>),
     ) -> Option<Box<Map<String, Value>>> {
-        let mut asides: Option<Box<Map<String, Value>>> = None;
+        let mut control: Option<Box<Map<String, Value>>> = None;
         for (name, value) in self.fields.iter().filter(|(name, _)| !name.starts_with('_')) {
-            let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
-            if ASIDES.contains(&name.as_str()) && !is_declared() {
+            // Without a tool, every field may be a parameter.
+            if self.tool.is_some() && ControlField::is_in_call_of(self.tool, name) {
                 // In a strict mode the model writes all of them, most as null.
                 if !value.is_null() {
-                    asides.get_or_insert_default().insert(name.clone(), value.clone());
+                    control.get_or_insert_default().insert(name.clone(), value.clone());
                 }
                 continue;
             }
@@ -284,7 +285,7 @@ impl<'a> CallReader<'a> {
                 visit(self, name, value);
             }
         }
-        asides
+        control
     }
 
     fn parse(&mut self, name: &str, value: &Value, params: &mut Params) {

@@ -102,6 +102,11 @@ impl Tool {
         self.all_names().filter_map(|(_, names)| names.of).collect()
     }
 
+    /// The parameters that declare names of their values, valid or not.
+    pub fn named_places(&self) -> impl Iterator<Item = &String> {
+        self.schema.get("x-names").and_then(Value::as_object).into_iter().flat_map(Map::keys)
+    }
+
     fn all_names(&self) -> impl Iterator<Item = (&str, Names<'_>)> {
         let names = self.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
         names.filter_map(|(place, declared)| Some((place.as_str(), Names::read(declared).ok()?)))

@@ -83,6 +83,21 @@ impl Tool {
         self.schema.get("x-entity")?.get("id")?.as_str()
     }
 
+    /// The name of the kind of records that its calls are about (`x-entity`).
+    pub fn record_kind(&self) -> Option<&str> {
+        self.schema.get("x-entity")?.get("name")?.as_str()
+    }
+
+    /// Whether it pays, as its author declares (`x-pays`).
+    pub fn declares_payment(&self) -> bool {
+        self.schema.get("x-pays") == Some(&Value::Bool(true))
+    }
+
+    /// Whether its author declares an effect (`x-effect`).
+    pub fn declares_effect(&self) -> bool {
+        self.schema.get("x-effect").is_some()
+    }
+
     /// Whether a parameter is the record of a call.
     pub fn is_record(&self, place: &str) -> bool {
         self.record().is_some_and(|record| plain(record) == plain(place))

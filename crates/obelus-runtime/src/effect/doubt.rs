@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use obelus_kernel::session::{CallError, Input, Outcome};
+use obelus_kernel::session::{CallError, CallId, FailureCode, Input, Outcome};
 
 use crate::activity::{Activity, ReconcileFuture, Reconciled, Work};
-use obelus_kernel::session::CallId;
 
 /// The number of attempts at a call whose answers are lost.
 const MOST_ATTEMPTS: u32 = 3;
@@ -33,7 +32,7 @@ impl Doubt {
             // The same cause would make it fail again. After a crash it may start again, whatever the number of attempts.
             Input::DidNot { id, attempt } if attempt >= MOST_ATTEMPTS => {
                 let words = format!("its answer was lost {attempt} times, and it has not happened: {known}");
-                Input::Ended { id, outcome: Outcome::Error(CallError::new("lost", words)) }
+                Input::Ended { id, outcome: Outcome::Error(CallError::new(FailureCode::Lost, words)) }
             }
             input => input,
         }

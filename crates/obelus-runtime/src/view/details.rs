@@ -1,7 +1,7 @@
 //! Details of a call, for engineers. Channels show them on request.
 
 use obelus_kernel::session::{AskedCall, quoted_value};
-use obelus_kernel::visible;
+use obelus_kernel::{ControlField, visible};
 use serde_json::Value;
 
 use super::question::{QuestionViewBuilder, RowView};
@@ -33,14 +33,14 @@ impl QuestionViewBuilder<'_> {
         rows
     }
 
-    /// The agent's remarks on the call. What only caused the question is left out.
-    pub(super) fn aside(&self, name: &str, value: &Value) -> Option<RowView> {
-        let words = &self.language.words().questions;
-        match name {
-            "comment" | "confirmation_reason" => Some(Self::detail(words.in_agents_words, quoted_value(value))),
-            "requires_confirmation" | "confirmed" => None,
-            other => Some(Self::detail(other, quoted_value(value))),
-        }
+    /// A control field of the call. What only caused the question is left out.
+    pub(super) fn control_field(&self, field: ControlField, value: &Value) -> Option<RowView> {
+        let label = match field {
+            ControlField::Comment | ControlField::ConfirmationReason => self.language.words().questions.in_agents_words,
+            ControlField::RequiresConfirmation | ControlField::Confirmed => return None,
+            ControlField::ConfirmationDecision | ControlField::HttpMethod => field.name(),
+        };
+        Some(Self::detail(label, quoted_value(value)))
     }
 
     /// The parts of memory that the executor sees.

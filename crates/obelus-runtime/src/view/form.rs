@@ -7,7 +7,6 @@ use obelus_notebook::edited::difference;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::question::ASIDES;
 use super::titles::Titles;
 use crate::words::{Language, fill};
 
@@ -74,7 +73,7 @@ impl EditForm {
         }
         let field = |((place, value), pointer): ((String, &Value), String)| {
             let name = place.split(['.', '[']).next().unwrap_or_default();
-            if ASIDES.contains(&name) && !titles.has_param(tool, name) {
+            if titles.control_field(tool, name).is_some() {
                 return None;
             }
             let label = titles.param(tool, &place);

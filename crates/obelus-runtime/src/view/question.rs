@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use obelus_kernel::policy::Reason;
 use obelus_kernel::session::plan_graph::PlannedCall;
 use obelus_kernel::session::{About, AskedCall, Question, QuestionId, QuestionStatus, Refused, Session, quoted_value};
-use obelus_kernel::visible;
+use obelus_kernel::{ControlField, visible};
 use obelus_notebook::wording::plain_text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -148,10 +148,6 @@ pub struct BeforeView {
     /// Whether it stays the same.
     pub is_same: bool,
 }
-
-/// Fields of a call that are not parameters (CALL-1).
-pub(super) const ASIDES: [&str; 6] =
-    ["comment", "requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "http_method"];
 
 /// Longer rows come last, so that they do not push others out of sight.
 const LONG: usize = 400;
@@ -340,8 +336,8 @@ impl QuestionViewBuilder<'_> {
         let mut long = Vec::new();
         for (place, value) in asked.leaves() {
             let name = place.split(['.', '[']).next().unwrap_or_default();
-            if ASIDES.contains(&name) && !self.titles.has_param(tool, name) {
-                view.details.extend(self.aside(name, value));
+            if let Some(field) = self.titles.control_field(tool, name) {
+                view.details.extend(self.control_field(field, value));
                 continue;
             }
             let row = self.row(index, asked, tool, &place, value);
@@ -438,19 +434,15 @@ impl QuestionViewBuilder<'_> {
     }
 
     fn asked_words(&self) -> AskedWords {
-        let description = &self.question.description;
-        let (Some(tool), Some(form), Some((_, words))) =
-            (self.question.asked_by(), self.question.elicitation_form(), description.split_once('\n'))
-        else {
-            return AskedWords { by: None, mark: None, words: description.clone() };
+        let (Some(tool), Some(form)) = (self.question.asked_by(), self.question.elicitation_form()) else {
+            return AskedWords { by: None, mark: None, words: self.question.description.clone() };
         };
         let phrases = &self.language.words().questions;
         let by = fill(phrases.asked_by, &[&self.titles.tool(tool)]);
         let mark = fill(phrases.not_trusted, &[&listed_titles(&[tool.to_owned()], self.titles, self.language)]);
-        // The description is English.
         let words = match self.language {
-            Language::English => words.to_owned(),
-            language => elicitation_in_words(&form, language),
+            Language::English => form.in_english(),
+            language => elicitation_in_words(form, language),
         };
         AskedWords { by: Some(by), mark: (!form.is_trusted).then_some(mark), words }
     }
@@ -471,7 +463,11 @@ impl QuestionViewBuilder<'_> {
         let mut said = reasons_in_words(reasons, tool, self.titles, self.language);
         if reasons.contains(&Reason::AgentAsks) {
             let of_call = |asked: &AskedCall| {
-                asked.call.get("confirmation_reason").filter(|reason| reason.is_string()).map(quoted_value)
+                asked
+                    .call
+                    .get(ControlField::ConfirmationReason.name())
+                    .filter(|reason| reason.is_string())
+                    .map(quoted_value)
             };
             let mut own: Vec<String> = calls.iter().filter_map(of_call).collect();
             own.dedup();

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::local_time::local_time;
 use super::pages::PageNotes;
 use crate::words::ToolNames;
-use obelus_kernel::CallJson;
 use obelus_kernel::text::in_language;
+use obelus_kernel::{CallJson, ControlField};
 use obelus_kernel::{Context, Time, Tool};
 use serde_json::Value;
 
@@ -88,9 +88,9 @@ impl Titles {
         self.tools.get(tool).is_some_and(|tool| tool.is_record(place))
     }
 
-    /// Whether a tool has a parameter of this name.
-    pub fn has_param(&self, tool: &str, name: &str) -> bool {
-        self.tools.get(tool).is_some_and(|tool| tool.params()["properties"].get(name).is_some())
+    /// The control field of this name in calls of a tool; none if it is a parameter.
+    pub(super) fn control_field(&self, tool: &str, name: &str) -> Option<ControlField> {
+        ControlField::named(name).filter(|_| ControlField::is_in_call_of(self.tools.get(tool).map(Arc::as_ref), name))
     }
 
     /// Whether a tool's successful calls get no line.
@@ -105,7 +105,7 @@ impl Titles {
 
     /// The name of a call's subject: the parameter that `x-entity` points to, if it is text and not a number.
     pub fn subject<'a>(&self, tool: &str, call: &'a Value) -> Option<&'a str> {
-        let id = self.tools.get(tool)?.schema.get("x-entity")?.get("id")?.as_str()?;
+        let id = self.tools.get(tool)?.record()?;
         // A reference means nothing to people.
         call.get(id)?.as_str().filter(|text| text.chars().any(char::is_alphabetic) && !text.starts_with('†'))
     }

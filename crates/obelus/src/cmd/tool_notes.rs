@@ -34,7 +34,7 @@ pub(crate) fn tool_notes(spec: &SessionSpec, written: Option<&[Path]>) -> Vec<Sp
 fn has_unsaid_effect(tool: &Tool, spec: &SessionSpec) -> bool {
     let has_bindings = !spec.agent.is_empty() || spec.activities.iter().any(|lot| !lot.bound.is_empty());
     let is_carried_out = !spec.runs_by_model(tool) || (!has_bindings && tool.output().is_none());
-    tool.schema.get("x-effect").is_none() && is_carried_out
+    !tool.declares_effect() && is_carried_out
 }
 
 fn unsaid_effect(tool: &Tool) -> String {

@@ -1,9 +1,9 @@
 //! One rule: its condition and its answer.
 
-use obelus_kernel::CallJson;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{Answer, CallStatus, Prompt, Solution};
+use obelus_kernel::{CallJson, ControlField};
 use obelus_runtime::text::plain_text;
 use regex::Regex;
 use serde_json::Value;
@@ -184,15 +184,16 @@ fn without_done(answer: Answer, facts: &Facts<'_>) -> Answer {
 /// The answer with a request for a decision (ASK-3) in each call that a person denied before the user's last message: a
 /// rule does not know what was denied, and without the request the call would be ignored.
 fn asking_again(answer: Answer, facts: &Facts<'_>) -> Answer {
+    use ControlField::{ConfirmationDecision, Confirmed, RequiresConfirmation};
     let Answer::Solution { mut solution, tokens } = answer else { return answer };
     for call in &mut solution.calls {
-        let says = ["requires_confirmation", "confirmed", "confirmation_decision"];
-        let has_said = says.iter().any(|aside| call.get(aside).is_some());
+        let says = [RequiresConfirmation, Confirmed, ConfirmationDecision];
+        let has_said = says.iter().any(|field| call.get(field.name()).is_some());
         let tool = facts.prompt.tools.iter().find(|tool| tool.name == call.tool_name());
-        let is_param = tool.is_some_and(|tool| tool.param("requires_confirmation").is_some());
+        let is_param = tool.is_some_and(|tool| tool.param(RequiresConfirmation.name()).is_some());
         let was_denied = || facts.earlier_end(|ended| is_same(call, ended)) == Some(CallStatus::Denied);
         if !has_said && !is_param && was_denied() {
-            call.make_mut()["requires_confirmation"] = true.into();
+            call.ask_confirmation();
         }
     }
     Answer::Solution { solution, tokens }

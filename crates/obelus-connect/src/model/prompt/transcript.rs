@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use obelus_kernel::CallJson;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};
 use obelus_kernel::session::{CallEntry, CallStatus, Prompt, TranscriptEntry, TranscriptEvent};
+use obelus_kernel::{CallJson, ControlField};
 use serde_json::{Map, Value, json};
 
 use super::outcome::{Proposed, error_words, head, names_in_short, params};
@@ -154,9 +154,9 @@ impl<'a> TranscriptMessages<'a> {
             let tool = self.tool(call.tool_name());
             let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| has_param(tool, name)));
             // Comments on a step are for people. That it asked for a person is part of what the model did.
-            step.beside.retain(|name, value| match name.as_str() {
-                "comment" | "http_method" => false,
-                "requires_confirmation" => *value == true,
+            step.beside.retain(|name, value| match ControlField::named(name) {
+                Some(ControlField::Comment | ControlField::HttpMethod) => false,
+                Some(ControlField::RequiresConfirmation) => *value == true,
                 _ => true,
             });
             step

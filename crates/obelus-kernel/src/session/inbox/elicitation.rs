@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::elicitation_form::ElicitationForm;
 use crate::schema::first_breach;
 use crate::session::Refused;
 use crate::session::ids::{CallId, JobRef};
@@ -21,6 +22,9 @@ pub(in crate::session) struct Elicitation {
     /// The driver's id of the call.
     pub(in crate::session) call: CallId,
     pub(in crate::session) key: String,
+    /// What people see. A checkpoint has no open elicitation, and only open ones are shown.
+    #[serde(skip)]
+    pub(in crate::session) form: Option<ElicitationForm>,
 }
 
 /// The call's answer from a decision; refused if it does not fit the schema.

@@ -27,33 +27,36 @@ pub struct ElicitationForm {
     pub fields: Vec<RequestedField>,
 }
 
-/// The text for a person: who asks, its own text with each line marked, and the requested values.
-pub(in crate::session) fn describe_elicitation(tool: &str, text: &str, schema: &Value, origins: &Origins) -> String {
-    let mut lines = vec![head(tool) + &mark(origins)];
-    let shown: String = text.chars().take(MOST_CHARS).collect();
-    lines.extend(shown.lines().map(|line| format!("{LINE_MARK}{}", visible(line))));
-    if shown.len() < text.len() {
-        lines.push(format!("  (only the first {MOST_CHARS} characters are shown)"));
+impl ElicitationForm {
+    /// The parts of a call's text, and of the schema of the answer.
+    pub(in crate::session) fn new(text: &str, schema: &Value, origins: &Origins) -> Self {
+        let shown: String = text.chars().take(MOST_CHARS).collect();
+        let is_cut = shown.len() < text.len();
+        Self {
+            is_trusted: origins.is_trusted(),
+            own_lines: shown.lines().map(|line| format!("{LINE_MARK}{}", visible(line))).collect(),
+            shown: is_cut.then_some(MOST_CHARS),
+            fields: requested(schema).collect(),
+        }
     }
-    lines.extend(requested(schema).map(|field| field.to_string()));
-    lines.join("\n")
-}
 
-fn head(tool: &str) -> String {
-    format!("{} asks, in its own words:", visible(tool))
+    /// The description for a person: who asks, and the parts.
+    pub(in crate::session) fn describe(&self, tool: &str, origins: &Origins) -> String {
+        let (head, parts) = (format!("{} asks, in its own words:{}", visible(tool), mark(origins)), self.in_english());
+        if parts.is_empty() { head } else { head + "\n" + &parts }
+    }
+
+    /// The parts as they stand in the description of the question.
+    pub fn in_english(&self) -> String {
+        let cut = self.shown.map(|most| format!("  (only the first {most} characters are shown)"));
+        let fields = self.fields.iter().map(ToString::to_string);
+        self.own_lines.iter().cloned().chain(cut).chain(fields).collect::<Vec<_>>().join("\n")
+    }
 }
 
 impl Question {
-    /// The parts of an elicitation; none for another question. The description has the call's own text; what it
-    /// requests is in the schema.
-    pub fn elicitation_form(&self) -> Option<ElicitationForm> {
-        let tool = self.asked_by()?;
-        let (first, rest) = self.description.split_once('\n').unwrap_or((&self.description, ""));
-        let own_lines: Vec<String> =
-            rest.lines().take_while(|line| line.starts_with(LINE_MARK)).map(str::to_owned).collect();
-        let fields: Vec<RequestedField> = self.schema.as_ref().map(|schema| requested(schema).collect())?;
-        let is_cut = rest.lines().count() > own_lines.len() + fields.len();
-        let shown = is_cut.then_some(MOST_CHARS);
-        Some(ElicitationForm { is_trusted: first == head(tool), own_lines, shown, fields })
+    /// The parts of an open elicitation; none for another question.
+    pub fn elicitation_form(&self) -> Option<&ElicitationForm> {
+        self.elicitation.as_ref()?.form.as_ref()
     }
 }

@@ -2,7 +2,6 @@
 
 use obelus_notebook::call_texts::{CallTexts, Named, param_at};
 use obelus_words::Language;
-use serde_json::Value;
 
 use super::question::{About, Question};
 use crate::names::alike;
@@ -69,8 +68,7 @@ pub(in crate::session) fn names_in(texts: CallTexts<'_>, question: &Question) ->
     }
     for (index, asked) in question.calls.iter().enumerate() {
         let Some(tool) = asked.call.tool().and_then(|name| texts.context.tool(name)) else { continue };
-        let places = tool.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
-        for (place, _) in places {
+        for place in tool.named_places() {
             let last = place.rsplit('.').next().unwrap_or(place);
             let changes = question.changes.iter().filter(|change| change.call == index);
             let changes = changes.filter(|change| alike(&change.field, last));

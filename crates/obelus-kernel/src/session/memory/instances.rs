@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Author, CallFailure, Memory, Written};
 use crate::fold::Method;
 use crate::message::{Data, Message};
-use crate::session::input::CallError;
+use crate::session::{FailureCode, input::CallError};
 
 /// The limit of rows of one result.
 const MOST: usize = 1000;
@@ -23,19 +23,25 @@ impl Memory {
         author: &Author<'_>,
         rows: Vec<Value>,
     ) -> Result<Written, CallFailure> {
-        let fail = |code: &str, text: String| Err(CallFailure::Runtime(CallError::new(code, text)));
+        let fail = |code: FailureCode, text: String| Err(CallFailure::Runtime(CallError::new(code, text)));
         let call = author.call;
         let Some(field) = call.tool.as_ref().and_then(|tool| tool.instances.clone()) else { return Ok(None) };
         let path = call.output_path.as_ref().and_then(|path| path.paths().next().cloned());
         let Some(path) = path.filter(|path| path.segments.is_empty() && !call.keeps_by_default) else {
-            return fail("no_kind", "name a kind of its own for the rows, such as `_outputPath`: `†rows`".to_owned());
+            return fail(
+                FailureCode::NoKind,
+                "name a kind of its own for the rows, such as `_outputPath`: `†rows`".to_owned(),
+            );
         };
         if self.context.view(&path.kind).is_some() {
-            return fail("kind_in_use", format!("†{0} is in use: choose another name, such as †{0}2", path.kind));
+            return fail(
+                FailureCode::KindInUse,
+                format!("†{0} is in use: choose another name, such as †{0}2", path.kind),
+            );
         }
         if rows.len() > MOST {
             let text = format!("{} rows, and at most {MOST} are treated at once: ask for less", rows.len());
-            return fail("too_many", text);
+            return fail(FailureCode::TooMany, text);
         }
         let origins = author.made_of.clone().joined(author.own);
         let tool = call.tool.as_ref().filter(|_| author.is_tool_output);
@@ -52,12 +58,12 @@ impl Memory {
         let mut names = BTreeSet::new();
         for row in rows.into_iter().filter(|row| !is_mark(row)) {
             let Some(name) = row.get(&field).map(plain_text) else {
-                return fail("bad_row", format!("a row without `{field}` cannot be told from the others"));
+                return fail(FailureCode::BadRow, format!("a row without `{field}` cannot be told from the others"));
             };
             let name = if is_vouched_for { name } else { (batch.len() + 1).to_string() };
             if !names.insert(name.clone()) {
                 let text = format!("two rows have the same `{field}`, {name}, and cannot be told apart");
-                return fail("bad_row", text);
+                return fail(FailureCode::BadRow, text);
             }
             let issued = tool.and_then(|tool| tool.origin_if_all_issued(&row));
             let mut data = Data::result(call.raw.clone(), path.clone(), Some(date.clone()), row);

@@ -12,10 +12,11 @@ use crate::policy::Provenance;
 use crate::session::graph_run::GraphRun;
 use crate::session::{Session, error_data};
 use obelus_notebook::call_json::CallJson;
+use obelus_notebook::control_field::ControlField;
 use obelus_notebook::steps::StepNode;
 
-/// The model's remark that a person should check the call.
-pub(super) const CONFIRM: &str = "requires_confirmation";
+/// The field of a planned call for the model's wish that a person checks it.
+pub(super) const CONFIRM: &str = ControlField::RequiresConfirmation.name();
 
 impl Session {
     /// At a node that asks the model, only the tools that it offers may be called. Planned calls are removed.
@@ -66,7 +67,7 @@ impl Session {
         let sources = Provenance { grounding: None, ..self.provenance_of(&call, None, &literal) };
         let origins = sources.of_call(&call).joined(&literal);
         let mut plan = json!({"tool": call.tool_name(), "params": params});
-        if call.aside(CONFIRM) == Some(&Value::Bool(true)) {
+        if call.asks_confirmation() {
             plan[CONFIRM] = true.into();
         }
         Ok((plan, origins))

@@ -52,7 +52,7 @@ fn without_details(value: Value, tool: &Tool, place: &str) -> Value {
 
 /// A call without remarks: its tool, its instance and its parameters.
 pub(in crate::session) fn params_alone(shown: &Value, call: &Call) -> Value {
-    let stays = |name: &str| CallJson::is_of_action(name) && call.aside(name).is_none();
+    let stays = |name: &str| CallJson::is_of_action(name) && !call.is_control_field(name);
     let fields: Map<String, Value> = shown
         .as_object()
         .into_iter()

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::call::ASIDES;
 use crate::call_json::CallJson;
+use crate::control_field::ControlField;
 use crate::visible::visible;
 use crate::wording::{closest, short, type_name};
 
@@ -56,8 +56,8 @@ impl Step {
                 let name = visible(name);
                 return Err(format!("`params.{name}`: names that begin with `_` are no parameters"));
             }
-            let steers = ASIDES.contains(&name.as_str()) && name != "comment";
-            if steers || step.beside.contains_key(name) {
+            let controls = ControlField::named(name).is_some_and(|field| field != ControlField::Comment);
+            if controls || step.beside.contains_key(name) {
                 return Err(format!("`{name}` stands beside `params`, not inside"));
             }
         }
@@ -79,13 +79,13 @@ impl Step {
         call.into()
     }
 
-    /// Converts a call to a step. `is_param` returns whether an aside is a parameter of the tool.
+    /// Converts a call to a step. `is_param` returns whether a control field is a parameter of the tool.
     pub fn from_call(call: &CallJson, is_param: impl Fn(&str) -> bool) -> Self {
         let mut step = Self::default();
         for (name, value) in call.as_object().into_iter().flatten() {
             match name.as_str() {
                 "_tool" => step.method = value.as_str().unwrap_or_default().to_owned(),
-                field if METAS.contains(&field) || (ASIDES.contains(&field) && !is_param(field)) => {
+                field if METAS.contains(&field) || (ControlField::named(field).is_some() && !is_param(field)) => {
                     step.beside.insert(name.clone(), value.clone());
                 }
                 other_meta if other_meta.starts_with('_') => {}
@@ -109,17 +109,19 @@ impl Step {
 
 /// Checks the name and value of a field beside the parameters.
 fn check_beside(name: &str, value: &Value) -> Result<(), String> {
-    let (fits, is) = match name {
-        "requires_confirmation" | "confirmed" => (value.is_boolean(), "true or false"),
-        "http_method" => {
+    let (fits, is) = match ControlField::named(name) {
+        Some(ControlField::RequiresConfirmation | ControlField::Confirmed) => (value.is_boolean(), "true or false"),
+        Some(ControlField::HttpMethod) => {
             let is_known = |written: &str| ["GET", "POST"].iter().any(|known| written.eq_ignore_ascii_case(known));
             (value.as_str().is_some_and(is_known), "GET or POST")
         }
-        "confirmation_decision" => (matches!(value.as_str(), Some("approve" | "deny")), "`approve` or `deny`"),
-        "comment" | "confirmation_reason" => (value.is_string(), "a string"),
-        "_scopes" => (value.is_array(), "an array"),
-        _ if METAS.contains(&name) => (value.is_string(), "a string"),
-        _ => return Err(unknown(name)),
+        Some(ControlField::ConfirmationDecision) => {
+            (matches!(value.as_str(), Some("approve" | "deny")), "`approve` or `deny`")
+        }
+        Some(ControlField::Comment | ControlField::ConfirmationReason) => (value.is_string(), "a string"),
+        None if name == "_scopes" => (value.is_array(), "an array"),
+        None if METAS.contains(&name) => (value.is_string(), "a string"),
+        None => return Err(unknown(name)),
     };
     if fits || value.is_null() {
         Ok(())
@@ -129,10 +131,11 @@ fn check_beside(name: &str, value: &Value) -> Result<(), String> {
 }
 
 fn unknown(name: &str) -> String {
-    let known: Vec<&str> = ["method", "params"].into_iter().chain(ASIDES).chain(METAS).collect();
+    let known: Vec<&str> =
+        ["method", "params"].into_iter().chain(ControlField::NAMES.iter().copied()).chain(METAS).collect();
     let hint = match closest(name, &known) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("parameters stand in `params`; beside it may stand {}", ASIDES.join(", ")),
+        None => format!("parameters stand in `params`; beside it may stand {}", ControlField::NAMES.join(", ")),
     };
     format!("a step has no `{}`; {hint}", visible(&short(name)))
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallId, Decision, Outcome, QuestionId, Session};
+use obelus_kernel::{CallJson, ControlField};
 use obelus_kernel::{Context, Message, Role, plan};
 use obelus_runtime::{EventBody, Request, SessionEvent, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Map, Value, json};
@@ -21,8 +21,13 @@ use crate::language::{fill, words_of_session};
 use crate::output::{self, Exit, visible};
 
 /// Fields of a call that only applied when it was proposed.
-const OF_THEN: [&str; 5] =
-    ["_output", "_reasoningForCall", "confirmed", "confirmation_decision", "confirmation_reason"];
+const OF_THEN: [&str; 5] = [
+    "_output",
+    "_reasoningForCall",
+    ControlField::Confirmed.name(),
+    ControlField::ConfirmationDecision.name(),
+    ControlField::ConfirmationReason.name(),
+];
 
 /// Writes the completed calls of a session as a request with a plan.
 pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result<Exit> {

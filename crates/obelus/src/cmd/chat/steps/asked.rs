@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallReport, CallStatus};
+use obelus_kernel::{CallJson, ControlField};
 use serde_json::Value;
 
 use super::StepPlace;
-
-/// Fields that do not distinguish two calls.
-const BESIDE: [&str; 6] =
-    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
 
 /// The steps that a person is or was asked about, by place.
 #[derive(Default)]
@@ -47,16 +43,16 @@ impl AskedSteps {
             self.0.insert(report.place, AskedStep { own, status: report.status, joins, is_old: false });
             return joins;
         }
-        let says =
-            |name: &str| report.call.get(name).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
-        let reports = says("confirmed") || says("confirmation_decision");
+        let is_said = |said: &Value| !said.is_null() && *said != Value::Bool(false);
+        let says = |field: ControlField| report.call.get(field.name()).is_some_and(is_said);
+        let reports = says(ControlField::Confirmed) || says(ControlField::ConfirmationDecision);
         let is_denied = report.status == CallStatus::Denied;
         same.iter().any(|asked| asked.status == report.status && (reports || (is_denied && !asked.is_old)))
     }
 }
 
 fn own(call: &Value) -> BTreeMap<String, Value> {
-    let is_own = |name: &str| CallJson::is_of_action(name) && !BESIDE.contains(&name);
+    let is_own = |name: &str| CallJson::is_of_action(name) && ControlField::named(name).is_none();
     let fields = call.as_object().into_iter().flatten();
     fields.filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
