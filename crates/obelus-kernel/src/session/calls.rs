@@ -179,7 +179,7 @@ impl Session {
             return self.tasks.hold(at);
         }
         if let Some(refusal) = self.current_refusal(at) {
-            return self.finish(at, Outcome::Error(CallError::new(refusal.rule().name(), refusal.to_string())));
+            return self.finish(at, Outcome::Error(CallError::new(refusal.rule().name(), refusal.reason.to_string())));
         }
         self.scheduler.run_again(at, self.memory.now());
         self.send_to_driver(at);
