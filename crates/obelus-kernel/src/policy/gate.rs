@@ -41,6 +41,11 @@ impl Mode {
         }
     }
 
+    /// Whether any call is executed in it.
+    pub(crate) fn executes(self) -> bool {
+        self != Mode::Shadow
+    }
+
     fn permits(self, effect: Effect) -> bool {
         match self {
             Mode::Shadow => false,
