@@ -149,6 +149,21 @@ impl Verdict {
 }
 
 /// A call to be judged.
+///
+/// What is known differs:
+///
+/// | proposal | origins | `may_follow` | `grounding` | `earlier` | consents |
+/// |---|---|---|---|---|---|
+/// | a ready call | its own | if planned before reading | yes | yes | yes |
+/// | a person's edit | own where unchanged, else the person's | the same | with the edit's words | yes | no (1) |
+/// | an early read | its own | no (2) | yes | no (3) | no (1) |
+/// | a checked plan | of references, what was shown | no (4) | yes | no (5) | yes |
+/// | a preview read | of the call's values; proposed by nobody | no (2) | in the origins | no (3) | no (1) |
+/// | [`explain`](super::explain()) | also those it states | no (2) | yes | in a session | in a session |
+/// | [`simulate`](super::simulate()) | of planned results; a person's | no (4) | no (6) | no (5) | no (5) |
+///
+/// (1) A person decides, or nothing may be used up. (2) It is in no plan. (3) It has no effect. (4) The values are not
+/// known yet: more is asked about than in the run. (5) Each call is judged again in the run. (6) Literals are a person's.
 #[derive(Clone, Copy)]
 pub struct Proposal<'a> {
     /// The call.
@@ -363,28 +378,26 @@ impl<'a> Gate<'a> {
     /// POL-6: whether untrusted data influences the call, through its proposal or one of its targets.
     fn findings_of_origins(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
         let Proposal { call, tool, origins, proposer, may_follow, .. } = *proposal;
-        let acts = tool.effect.acts();
+        let (by, acts) = (FindingSource::Origins, tool.effect.acts());
         let names = |origins: &Origins| -> Vec<String> { origins.untrusted().map(str::to_owned).collect() };
         if acts && !proposer.is_trusted() {
             match self.grounded(proposal) {
-                Some(values) => finding(FindingSource::Origins, Ruling::Allow, &|| Reason::Grounded(values.clone())),
-                None => {
-                    finding(FindingSource::Origins, Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer)))
-                }
+                Some(values) => finding(by, Ruling::Allow, &|| Reason::Grounded(values.clone())),
+                None => finding(by, Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer))),
             }
         }
         // Scopes count even if a tool declares that it has no target.
         if acts && !call.scopes.is_empty() {
             let of = origins(Place::Scopes).unwrap_or_default();
             if !of.is_trusted() {
-                finding(FindingSource::Origins, Ruling::Confirm, &|| Reason::UntrustedScopes(names(&of)));
+                finding(by, Ruling::Confirm, &|| Reason::UntrustedScopes(names(&of)));
             }
         }
         let mut target = |place: Place<'_>, path: &str| {
             let Some(of) = origins(place).filter(|of| !of.is_trusted()) else { return };
             if acts || !may_follow(path) {
                 let reason = || Reason::UntrustedTarget { path: path.to_owned(), sources: names(&of) };
-                finding(FindingSource::Origins, Ruling::Confirm, &reason);
+                finding(by, Ruling::Confirm, &reason);
             }
         };
         match &tool.target {
