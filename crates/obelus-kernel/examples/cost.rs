@@ -1,10 +1,9 @@
 //! Work whose cost is counted in instructions by `cargo xtask bench`: reading from and appending to a context of
-//! a given length, checking a plan of a given number of calls, the verdict of a policy of a given number of rules, and
-//! reading an answer of a given length as it comes in pieces of 16 bytes, or at once.
+//! a given length, checking a plan of a given number of calls, and reading an answer of a given length as it comes in
+//! pieces of 16 bytes, or at once.
 //!
 //! ```text
 //! cost read|append MESSAGES REPETITIONS
-//! cost verdict-names|verdict-patterns|verdict-params|verdict-origins RULES REPETITIONS
 //! cost plan-chain|plan-fan|plan-independent|plan-random|plan-rivals CALLS REPETITIONS
 //! cost stream|whole BYTES REPETITIONS
 //! ```
@@ -13,15 +12,12 @@ use std::hint::black_box;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::Reader;
-use obelus_kernel::memory::Origins;
 use obelus_kernel::plan::check;
-use obelus_kernel::policy::{Gate, Place, Policy, Proposal, Ruling};
-use obelus_kernel::session::Mode;
-use obelus_kernel::{Call, Context, Expr, Message, PlanMode};
+use obelus_kernel::{Context, Expr, Message, PlanMode};
 use serde_json::{Value, json};
 
-const USAGE: &str = "usage: cost read|append|plan-chain|plan-fan|plan-independent|plan-random|plan-rivals|verdict-names|\
-    verdict-patterns|verdict-params|verdict-origins|stream|whole SIZE REPETITIONS";
+const USAGE: &str = "usage: cost read|append|plan-chain|plan-fan|plan-independent|plan-random|plan-rivals|stream|whole \
+    SIZE REPETITIONS";
 
 #[expect(clippy::disallowed_methods, reason = "an example is a program, and has arguments")]
 fn main() -> Result<(), &'static str> {
@@ -37,14 +33,6 @@ fn main() -> Result<(), &'static str> {
         "plan-independent" => plan(size, repetitions, independent),
         "plan-random" => plan(size, repetitions, random),
         "plan-rivals" => plan(size, repetitions, rivals),
-        "verdict-names" => verdict(size, repetitions, |i| json!({"tool": format!("crm.kind{i}.update")})),
-        "verdict-patterns" => {
-            verdict(size, repetitions, |i| json!({"tool": format!("crm.kind{i}.*"), "effect": "update"}));
-        }
-        "verdict-params" => verdict(size, repetitions, |i| json!({"tool": "crm.*", "param": format!("fields.F{i}")})),
-        "verdict-origins" => {
-            verdict(size, repetitions, |i| json!({"param": "fields.TITLE", "from": format!("untrusted:source{i}")}));
-        }
         "stream" => stream(size, repetitions),
         "whole" => whole(size, repetitions),
         _ => return Err(USAGE),
@@ -189,38 +177,6 @@ fn plan(count: usize, repetitions: usize, shape: fn(usize) -> Vec<Value>) {
     counted_work(repetitions, &mut |_| {
         black_box(check(black_box(&calls), PlanMode::Eager, &context));
     });
-}
-
-/// The verdict of a policy with `count` rules for a call that one of them matches.
-fn verdict(count: usize, repetitions: usize, matching: fn(usize) -> Value) {
-    let rules =
-        (0..count).map(|i| json!({"match": matching(i), "verdict": "confirm", "reason": "it is ours to check"}));
-    let policy: Policy = serde_json::from_value(rules.collect()).expect("a policy");
-    let tool = json!({"properties": {"id": {}, "fields": {"type": "object"}}, "x-effect": "update", "x-target": []});
-    let messages = json!([{"type": "tool", "tool": {"crm.kind3.update": tool}}]);
-    let context = Context::from_value(messages).expect("the context is accepted");
-    let params = json!({"id": 7, "fields": {"TITLE": "Supply", "F3": 1, "COMMENTS": "none", "STAGE": "NEW"}});
-    let proposal = json!({"_tool": "crm.kind3.update", "id": 7, "fields": params["fields"]});
-    let (call, faults) = Call::read(&proposal.into(), &context);
-    assert!(faults.is_empty(), "{faults:?}");
-    let tool = call.tool.clone().expect("the tool is known");
-    let from = Origins::from_json(&json!(["user", "untrusted:source3"]));
-    let nobody = Origins::default();
-    let proposal = Proposal {
-        call: &call,
-        tool: &tool,
-        params: &|| params.clone(),
-        origins: &|_: Place<'_>| Some(from.clone()),
-        proposer: &nobody,
-        may_follow: &|_| true,
-        grounding: None,
-        earlier: None,
-    };
-    let gate = Gate::new(&policy, Mode::Full);
-    assert_eq!(gate.judge(&proposal).ruling(), Ruling::Confirm);
-    for _ in 0..repetitions {
-        black_box(gate.judge(black_box(&proposal)));
-    }
 }
 
 fn call(reads: &[String], writes: &str) -> Value {

@@ -4,7 +4,8 @@
 //! | file | subject |
 //! |---|---|
 //! | `gate`, `reason` | `Gate::judge`, the only place where a verdict is made; its reasons |
-//! | `rules`, `matching`, `index` | the policy of an agent's file, and how its rules are found; `check`: its examples |
+//! | `finding` | what the gate finds about a call, and who says it |
+//! | `rules`, `matching` | the policy of an agent's file; `check`: its examples |
 //! | `provenance`, `edited_origins` | the origins of a call's values; after a person's edit |
 //! | `consent` | standing consents of a session |
 //! | `explain` | the verdict on a call in a file, with all findings |
@@ -15,8 +16,8 @@ mod check;
 mod consent;
 mod edited_origins;
 mod explain;
+mod finding;
 pub(crate) mod gate;
-mod index;
 mod last_write;
 mod matching;
 mod planned_origins;
@@ -32,8 +33,10 @@ pub(crate) use consent::{fields_of, hosts, never, pays};
 pub(crate) use edited_origins::EditedOrigins;
 pub use explain::explain;
 pub(crate) use explain::explain_in;
+pub use finding::{Explanation, Finding, FindingSource};
+pub(crate) use gate::CallRefusal;
 pub(crate) use gate::Mode;
-pub use gate::{Explanation, Finding, Gate, Proposal, Ruling, Verdict};
+pub use gate::{Gate, Proposal, Ruling, Verdict};
 pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding, list_with};
 pub use grounding::{Evidence, GroundingRule};
 pub(crate) use last_write::last_write;

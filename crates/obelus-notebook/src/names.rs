@@ -20,9 +20,51 @@ pub fn alike(one: &str, other: &str) -> bool {
     one == other || folded(one) == folded(other)
 }
 
+/// Words in the names of tools and in addresses that pay.
+pub const PAYING: [&str; 12] = [
+    "pay", "pays", "payment", "payments", "purchase", "buy", "checkout", "charge", "transfer", "withdraw", "refund",
+    "remit",
+];
+
+/// Whether a name contains one of these words: `bank.pay_out`, `apiToken`. A word ends at what is no letter or digit, or
+/// before a capital.
+pub fn has_word(name: &str, words: &[&str]) -> bool {
+    let mut word = String::new();
+    let mut was_lower = false;
+    for letter in name.chars().chain([' ']) {
+        if !letter.is_alphanumeric() || (was_lower && letter.is_uppercase()) {
+            if words.contains(&word.as_str()) {
+                return true;
+            }
+            word.clear();
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        was_lower = letter.is_lowercase();
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_whole_words_match() {
+        for (text, expected) in [
+            ("delete", true),
+            ("itemDelete", true),
+            ("delete3", false),
+            ("DELETE", true),
+            ("undelete", false),
+            ("deleted", false),
+            ("a.delete", true),
+            ("", false),
+        ] {
+            assert_eq!(has_word(text, &["delete"]), expected, "{text}");
+        }
+    }
 
     #[test]
     fn b24_9_names_are_equal_regardless_of_case_and_underscores() {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use obelus_notebook::names::{PAYING, has_word};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -161,7 +162,6 @@ const VALUES: [&str; 9] =
     ["checkbox", "radio", "switch", "slider", "spinbutton", "option", "combobox", "listbox", "menuitemcheckbox"];
 
 const DELETING: [&str; 5] = ["delete", "remove", "destroy", "erase", "purge"];
-const PAYING: [&str; 7] = ["pay", "payment", "payments", "checkout", "purchase", "buy", "charge"];
 const SENDING: [&str; 10] =
     ["send", "message", "messages", "mail", "email", "reply", "comment", "comments", "post", "posts"];
 /// Names of fields for payments and for messages.
@@ -269,26 +269,6 @@ fn path_has(address: &Url, words: &[&str]) -> bool {
     address.path_segments().is_some_and(|mut segments| segments.any(is_match))
 }
 
-/// Whether a text has one of these words. A word ends at a non-letter, or before a capital.
-fn has_word(text: &str, words: &[&str]) -> bool {
-    let mut word = String::new();
-    let mut small = false;
-    for letter in text.chars().chain([' ']) {
-        let ends = !letter.is_alphanumeric() || (small && letter.is_uppercase());
-        if ends && !word.is_empty() {
-            if words.contains(&word.as_str()) {
-                return true;
-            }
-            word.clear();
-        }
-        if letter.is_alphanumeric() {
-            word.extend(letter.to_lowercase());
-        }
-        small = letter.is_lowercase();
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,6 +332,8 @@ mod tests {
             (form("POST", "/api/v1/payments", &[]), Class::Pay),
             (form("POST", "/repay-plan", &[]), Class::Submit),
             (form("POST", "/cart/checkout", &[]), Class::Pay),
+            (form("POST", "/accounts/7/transfer", &[]), Class::Pay),
+            (form("POST", "/orders/3/refund", &[]), Class::Pay),
             (form("POST", "/x", std::slice::from_ref(&card)), Class::Pay),
             (form("GET", "/x", &[card]), Class::Pay),
             (form("POST", "/items/3/delete", &[]), Class::Delete),
@@ -414,6 +396,7 @@ mod tests {
             (vec![request("POST", "/graphql", Some("Reorder"))], Class::Submit),
             (vec![request("POST", "/api/messages", None)], Class::Send),
             (vec![request("POST", "/api/x", None), request("PUT", "/pay", None)], Class::Pay),
+            (vec![request("POST", "/graphql", Some("withdrawFunds"))], Class::Pay),
             (vec![request("PATCH", "/api/x", None)], Class::Submit),
             (vec![with("cardNumber")], Class::Pay),
             (vec![with("message")], Class::Send),
@@ -421,22 +404,6 @@ mod tests {
             (vec![], Class::Submit),
         ] {
             assert_eq!(sending(&requests), class, "{requests:?}");
-        }
-    }
-
-    #[test]
-    fn only_whole_words_match() {
-        for (text, expected) in [
-            ("delete", true),
-            ("itemDelete", true),
-            ("delete3", false),
-            ("DELETE", true),
-            ("undelete", false),
-            ("deleted", false),
-            ("a.delete", true),
-            ("", false),
-        ] {
-            assert_eq!(has_word(text, &["delete"]), expected, "{text}");
         }
     }
 }

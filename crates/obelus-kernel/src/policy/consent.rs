@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use super::gate::{Proposal, Ruling};
 use super::reason::Reason;
 use super::{Callee, Place, values_at};
-use crate::names::{alike, folded};
+use crate::names::{PAYING, alike, folded, has_word};
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
 pub(crate) use obelus_notebook::mention::site::hosts;
@@ -228,11 +228,7 @@ pub enum NeverStanding {
     Delegate,
 }
 
-/// Parts of names of tools that pay, and of parameters with secrets.
-const PAYING: [&str; 12] = [
-    "pay", "pays", "payment", "payments", "purchase", "buy", "checkout", "charge", "transfer", "withdraw", "refund",
-    "remit",
-];
+/// Words in the names of parameters with secrets.
 const SECRET: [&str; 9] =
     ["secret", "secrets", "password", "passwd", "passphrase", "token", "pin", "otp", "credentials"];
 
@@ -250,24 +246,6 @@ pub(crate) fn never(tool: &Tool, params: &Value) -> Option<NeverStanding> {
         _ if hands_over_secret() => Some(NeverStanding::Secret),
         _ => None,
     }
-}
-
-/// Whether a name contains one of these words: `bank.pay_out`, `apiToken`.
-fn has_word(name: &str, words: &[&str]) -> bool {
-    let mut parts = vec![String::new()];
-    let mut was_lower = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
-            parts.push(String::new());
-        }
-        was_lower = c.is_lowercase();
-        if c.is_alphanumeric()
-            && let Some(last) = parts.last_mut()
-        {
-            last.extend(c.to_lowercase());
-        }
-    }
-    parts.iter().any(|part| words.contains(&part.as_str()))
 }
 
 /// The fields that a call sets, as dotted paths without indexes, in order.

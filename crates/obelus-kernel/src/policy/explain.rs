@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::gate::{Explanation, Gate, Proposal};
+use super::finding::Explanation;
+use super::gate::{Gate, Proposal};
 use super::grounding::{AfterReading, GroundIndex, Grounding};
 use super::provenance::{Place, Provenance};
 use super::reason::Reason;

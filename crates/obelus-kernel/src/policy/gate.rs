@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::consent::{ConsentTerms, StandingConsent};
+use super::finding::{Explanation, Finding, FindingSource};
 use super::grounding::{AfterReading, Grounded, Grounding};
-use super::index::RuleId;
 use super::matching::{Match, present};
 use super::provenance::Place;
 use super::reason::Reason;
-use super::rules::{Policy, PolicyRule};
+use super::rules::Policy;
 use crate::call::Call;
+use crate::fault::Rule;
 use crate::origin::Origins;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
@@ -38,6 +39,11 @@ impl Mode {
             Mode::Canary => "canary",
             Mode::Full => "full",
         }
+    }
+
+    /// Whether any call is executed in it.
+    pub(crate) fn executes(self) -> bool {
+        self != Mode::Shadow
     }
 
     fn permits(self, effect: Effect) -> bool {
@@ -81,7 +87,22 @@ enum Decided {
     /// It runs, maybe because of a standing consent.
     Allow(Option<Reason>),
     Confirm(Vec<Reason>),
-    Refuse(Reason),
+    Refuse(CallRefusal),
+}
+
+/// Why a call is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CallRefusal {
+    pub(crate) reason: Reason,
+    /// The untrusted value because of which a rule refuses it, if there is one.
+    pub(crate) origins: Option<Reason>,
+}
+
+impl CallRefusal {
+    /// The rule by which it is refused.
+    pub(crate) fn rule(&self) -> Rule {
+        if matches!(self.reason, Reason::Mode(..)) { Rule::Pol1 } else { Rule::Pol2 }
+    }
 }
 
 impl Verdict {
@@ -104,26 +125,17 @@ impl Verdict {
         match &self.0 {
             Decided::Allow(consent) => consent.as_slice(),
             Decided::Confirm(reasons) => reasons,
-            Decided::Refuse(reason) => std::slice::from_ref(reason),
+            Decided::Refuse(refusal) => std::slice::from_ref(&refusal.reason),
         }
     }
 
-    /// The reasons for asking a person, none if it is allowed; or the reason for which it is refused.
-    pub(crate) fn or_refusal(self) -> Result<Vec<Reason>, Reason> {
+    /// The reasons for asking a person, none if it is allowed; or why it is refused.
+    pub(crate) fn or_refusal(self) -> Result<Vec<Reason>, CallRefusal> {
         match self.0 {
             Decided::Allow(_) => Ok(Vec::new()),
             Decided::Confirm(reasons) => Ok(reasons),
-            Decided::Refuse(reason) => Err(reason),
+            Decided::Refuse(refusal) => Err(refusal),
         }
-    }
-
-    /// The same, but a person decides, for this reason too. A standing consent does not cover it.
-    fn and_confirm(self, reason: Reason) -> Self {
-        Self(match self.0 {
-            Decided::Allow(_) => Decided::Confirm(vec![reason]),
-            Decided::Confirm(reasons) => Decided::Confirm([vec![reason], reasons].concat()),
-            refused @ Decided::Refuse(_) => refused,
-        })
     }
 
     /// The JSON for other programs.
@@ -137,6 +149,21 @@ impl Verdict {
 }
 
 /// A call to be judged.
+///
+/// What is known differs:
+///
+/// | proposal | origins | `may_follow` | `grounding` | `earlier` | consents |
+/// |---|---|---|---|---|---|
+/// | a ready call | its own | if planned before reading | yes | yes | yes |
+/// | a person's edit | own where unchanged, else the person's | the same | with the edit's words | yes | no (1) |
+/// | an early read | its own | no (2) | yes | no (3) | no (1) |
+/// | a checked plan | of references, what was shown | no (4) | yes | no (5) | yes |
+/// | a preview read | of the call's values; proposed by nobody | no (2) | in the origins | no (3) | no (1) |
+/// | [`explain`](super::explain()) | also those it states | no (2) | yes | in a session | in a session |
+/// | [`simulate`](super::simulate()) | of planned results; a person's | no (4) | no (6) | no (5) | no (5) |
+///
+/// (1) A person decides, or nothing may be used up. (2) It is in no plan. (3) It has no effect. (4) The values are not
+/// known yet: more is asked about than in the run. (5) Each call is judged again in the run. (6) Literals are a person's.
 #[derive(Clone, Copy)]
 pub struct Proposal<'a> {
     /// The call.
@@ -156,6 +183,9 @@ pub struct Proposal<'a> {
     /// Why a person must be asked because of the session's past, whatever the rules say: the same effect happened
     /// without a result, or was not approved (DUR-4, ASK-3).
     pub earlier: Option<&'a Reason>,
+    /// Whether a person is asked about it in every mode, because another program's state had the question. The mode is
+    /// checked again before it runs.
+    pub is_imported: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Proposal<'a> {
@@ -167,7 +197,8 @@ impl<'a> Proposal<'a> {
         origins: &'a dyn Fn(Place<'_>) -> Option<Origins>,
         proposer: &'a Origins,
     ) -> Self {
-        Self { call, tool, params, origins, proposer, may_follow: &|_| false, grounding: None, earlier: None }
+        let (may_follow, is_imported) = (&|_: &str| false, &|| false);
+        Self { call, tool, params, origins, proposer, may_follow, grounding: None, earlier: None, is_imported }
     }
 }
 
@@ -177,36 +208,33 @@ impl fmt::Debug for Proposal<'_> {
     }
 }
 
-/// A finding about a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Its source: `mode`, `policy.rules[2]`, `x-risky`, …
-    pub by: String,
-    /// Its ruling.
-    pub says: Ruling,
-    /// Why.
-    pub why: Reason,
+/// What the policy, the tool, the model and the origins of values say of a call.
+#[derive(Default)]
+struct Evaluation<'a> {
+    /// Why a person is asked.
+    asks: Vec<Reason>,
+    /// Whether a rule asks because of origins, which cannot be answered in advance.
+    asks_about_origins: bool,
+    refusal: Option<Reason>,
+    /// The first rule that refuses because of origins.
+    refusing_origins: Option<&'a Match>,
 }
 
-/// A verdict with all findings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// All findings, including those that lost.
-    pub findings: Vec<Finding>,
-}
-
-impl Explanation {
-    /// The JSON for other programs.
-    pub fn to_json(&self) -> Value {
-        let spoken = |one: &Finding| json!({"by": one.by, "says": one.says, "why": one.why.to_string()});
-        let reasons: Vec<String> = self.verdict.reasons().iter().map(ToString::to_string).collect();
-        json!({
-            "verdict": self.verdict.ruling().name(),
-            "reasons": reasons,
-            "spoken": self.findings.iter().map(spoken).collect::<Vec<_>>(),
-        })
+impl<'a> Evaluation<'a> {
+    /// Adds a finding. Its reason is created only if it matters.
+    fn add(&mut self, policy: &'a Policy, by: FindingSource, says: Ruling, why: &dyn Fn() -> Reason) {
+        let on_origins = || policy.rule(by).map(|rule| &rule.matching).filter(|matching| matching.from.is_some());
+        match says {
+            Ruling::Allow => {}
+            Ruling::Confirm => {
+                self.asks.push(why());
+                self.asks_about_origins |= on_origins().is_some();
+            }
+            Ruling::Refuse => {
+                self.refusal = Some(why());
+                self.refusing_origins = self.refusing_origins.or_else(on_origins);
+            }
+        }
     }
 }
 
@@ -221,7 +249,7 @@ pub struct Gate<'a> {
 }
 
 /// Takes the source, ruling and reason of a finding. Reasons are created only if wanted.
-type EachFinding<'a> = dyn FnMut(&dyn fmt::Display, Ruling, &dyn Fn() -> Reason) + 'a;
+type EachFinding<'a> = dyn FnMut(FindingSource, Ruling, &dyn Fn() -> Reason) + 'a;
 
 impl<'a> Gate<'a> {
     /// The gate of a session in this mode.
@@ -242,102 +270,68 @@ impl<'a> Gate<'a> {
 
     /// The verdict on a call.
     pub fn judge(&self, proposal: &Proposal<'_>) -> Verdict {
-        let verdict = self.judge_by_rules(proposal);
-        match proposal.earlier {
-            Some(reason) => verdict.and_confirm(reason.clone()),
-            None => verdict,
+        match self.refusal_by_mode(proposal.tool) {
+            None => self.verdict(proposal, self.evaluate(proposal)),
+            Some(refusal) if (proposal.is_imported)() => Verdict(Decided::Confirm(vec![refusal.reason])),
+            Some(refusal) => Verdict(Decided::Refuse(refusal)),
         }
     }
 
-    fn judge_by_rules(&self, proposal: &Proposal<'_>) -> Verdict {
-        if let Some(reason) = self.refusal_by_mode(proposal.tool) {
-            return Verdict(Decided::Refuse(reason));
+    fn evaluate(&self, proposal: &Proposal<'_>) -> Evaluation<'a> {
+        let mut found = Evaluation::default();
+        self.each_finding(proposal, &mut |by, says, why| found.add(self.policy, by, says, why));
+        found
+    }
+
+    /// The verdict within the mode.
+    fn verdict(&self, proposal: &Proposal<'_>, found: Evaluation<'_>) -> Verdict {
+        if let Some(reason) = found.refusal {
+            let origins = found.refusing_origins.and_then(|matching| untrusted_origins(proposal, matching));
+            return Verdict(Decided::Refuse(CallRefusal { reason, origins }));
         }
-        let mut reasons = Vec::new();
-        let mut refusal = None;
-        self.each_finding(proposal, &mut |_, says, why| match says {
-            Ruling::Allow => {}
-            Ruling::Confirm => reasons.push(why()),
-            Ruling::Refuse => refusal = Some(why()),
-        });
-        Verdict(match refusal {
-            Some(reason) => Decided::Refuse(reason),
-            None if reasons.is_empty() => Decided::Allow(None),
-            None => match self.consent_for(proposal, &reasons) {
-                Some(reason) => Decided::Allow(Some(reason)),
-                None => Decided::Confirm(reasons),
-            },
+        let consent = self.consent_for(proposal, &found);
+        let asks = if consent.is_some() { Vec::new() } else { found.asks };
+        Verdict(match proposal.earlier {
+            // A standing consent does not cover it.
+            Some(earlier) => Decided::Confirm(std::iter::once(earlier.clone()).chain(asks).collect()),
+            None if asks.is_empty() => Decided::Allow(consent),
+            None => Decided::Confirm(asks),
         })
     }
 
-    /// The standing consent that covers a call with these reasons.
-    fn consent_for(&self, proposal: &Proposal<'_>, reasons: &[Reason]) -> Option<Reason> {
-        let mut holding = self.consents.iter().filter(|consent| consent.holds(self.now)).peekable();
-        holding.peek()?;
-        let may_stand = !self.has_rule_on_origins(proposal);
-        let found = holding.find(|consent| may_stand && consent.terms.answer_for(proposal, reasons))?;
-        Some(Reason::Consented { number: found.number, by: found.by.clone(), at: found.at })
+    /// The standing consent that covers a call that needs a person.
+    fn consent_for(&self, proposal: &Proposal<'_>, found: &Evaluation<'_>) -> Option<Reason> {
+        let mut holding = self.consents.iter().filter(|consent| !found.asks.is_empty() && consent.holds(self.now));
+        let covering = holding.find(|consent| is_covered(&consent.terms, proposal, found))?;
+        Some(Reason::Consented { number: covering.number, by: covering.by.clone(), at: covering.at })
     }
 
     /// Whether a consent with these terms would cover the call.
     pub(crate) fn may_stand(&self, terms: &ConsentTerms, proposal: &Proposal<'_>) -> bool {
-        let mut reasons = Vec::new();
-        self.each_finding(proposal, &mut |_, says, why| {
-            if says == Ruling::Confirm {
-                reasons.push(why());
-            }
-        });
-        !self.has_rule_on_origins(proposal) && terms.answer_for(proposal, &reasons)
-    }
-
-    /// Whether the policy asks about the call because of origins, which cannot be answered in advance.
-    fn has_rule_on_origins(&self, proposal: &Proposal<'_>) -> bool {
-        self.rules_on_origins(proposal).iter().any(|rule| rule.verdict == Ruling::Confirm)
-    }
-
-    /// The untrusted value because of which a rule refuses a call, if there is one.
-    pub(crate) fn refused_origins(&self, proposal: &Proposal<'_>) -> Option<Reason> {
-        let rules = self.rules_on_origins(proposal);
-        let Match { param, from, .. } = &rules.iter().find(|rule| rule.verdict == Ruling::Refuse)?.matching;
-        let origins = (proposal.origins)(param.as_deref().map_or(Place::Call, Place::Path))?;
-        let from = from.as_deref()?.trim_start_matches("untrusted:");
-        let is_named = |tool: &&str| from == "untrusted" || from == *tool;
-        let sources: Vec<String> = origins.untrusted().filter(is_named).map(str::to_owned).collect();
-        let path = param.clone().unwrap_or_default();
-        (!sources.is_empty()).then_some(Reason::UntrustedTarget { path, sources })
-    }
-
-    /// The rules about origins that match a call.
-    fn rules_on_origins(&self, proposal: &Proposal<'_>) -> Vec<&'a PolicyRule> {
-        let origins =
-            |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
-        let lines = if self.policy.looks_at_origins() {
-            self.policy.rules_about(proposal.tool, &(proposal.params)(), &origins)
-        } else {
-            Vec::new()
-        };
-        lines.into_iter().filter_map(|line| self.policy.rule_on_origins(line)).collect()
+        is_covered(terms, proposal, &self.evaluate(proposal))
     }
 
     /// The first part of [`Self::judge`], for calls that were judged before: the mode may have been lowered since.
-    pub(crate) fn refusal_by_mode(&self, tool: &Tool) -> Option<Reason> {
-        (!self.mode.permits(tool.effect)).then(|| Reason::Mode(self.mode, tool.effect.name().to_owned()))
+    pub(crate) fn refusal_by_mode(&self, tool: &Tool) -> Option<CallRefusal> {
+        let reason = || Reason::Mode(self.mode, tool.effect.name().to_owned());
+        (!self.mode.permits(tool.effect)).then(|| CallRefusal { reason: reason(), origins: None })
     }
 
     /// The verdict with all findings.
     pub fn explain(&self, proposal: &Proposal<'_>) -> Explanation {
         let mut findings = Vec::new();
         let by_mode = self.refusal_by_mode(proposal.tool);
-        findings.extend(by_mode.map(|why| Finding { by: "mode".to_owned(), says: Ruling::Refuse, why }));
-        self.each_finding(proposal, &mut |by, says, why| {
-            findings.push(Finding { by: by.to_string(), says, why: why() });
-        });
+        let mut add = |by, says, why| findings.push(Finding { by, says, why });
+        if let Some(refusal) = &by_mode {
+            add(FindingSource::Mode, Ruling::Refuse, refusal.reason.clone());
+        }
+        self.each_finding(proposal, &mut |by, says, why| add(by, says, why()));
         if let Some(why) = proposal.earlier {
-            findings.push(Finding { by: "the session".to_owned(), says: Ruling::Confirm, why: why.clone() });
+            add(FindingSource::Session, Ruling::Confirm, why.clone());
         }
         let verdict = self.judge(proposal);
         if let [why @ Reason::Consented { number, .. }] = verdict.reasons() {
-            findings.push(Finding { by: format!("consent c{number}"), says: Ruling::Allow, why: why.clone() });
+            add(FindingSource::Consent(*number), Ruling::Allow, why.clone());
         }
         Explanation { verdict, findings }
     }
@@ -349,28 +343,27 @@ impl<'a> Gate<'a> {
         let params = if self.policy.looks_at_params(tool) { (proposal.params)() } else { Value::Null };
         let origins =
             |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
-        let lines = self.policy.rules_about(tool, &params, &origins);
-        for line in &lines {
-            let (says, words) = self.policy.says(*line);
-            let why = || words.map_or(Reason::Listed(says), |words| Reason::Author(words.to_owned()));
-            match line {
-                RuleId::Allow(_) => finding(line, says, &|| Reason::Author("it is on the allow-list".to_owned())),
-                _ => finding(line, says, &why),
-            }
-        }
-        if lines.is_empty() && self.policy.has_allow_list() {
-            finding(&"policy", Ruling::Refuse, &|| Reason::NotListed(tool.name.clone()));
+        let mut is_named = false;
+        self.policy.each_rule_about(tool, &params, &origins, &mut |by, says, words| {
+            is_named = true;
+            finding(by, says, &|| match by {
+                FindingSource::List(Ruling::Allow, _) => Reason::Author("it is on the allow-list".to_owned()),
+                _ => words.map_or(Reason::Listed(says), |words| Reason::Author(words.to_owned())),
+            });
+        });
+        if !is_named && self.policy.has_allow_list() {
+            finding(FindingSource::NotListed, Ruling::Refuse, &|| Reason::NotListed(tool.name.clone()));
         }
         for path in tool.risky.iter().filter(|path| present(&params, path)) {
-            finding(&"x-risky", Ruling::Confirm, &|| Reason::Risky(path.clone()));
+            finding(FindingSource::Risky, Ruling::Confirm, &|| Reason::Risky(path.clone()));
         }
         match tool.effect {
-            Effect::Delete => finding(&"x-effect", Ruling::Confirm, &|| Reason::Deletes),
-            Effect::Configure => finding(&"x-effect", Ruling::Confirm, &|| Reason::Configures),
+            Effect::Delete => finding(FindingSource::Effect, Ruling::Confirm, &|| Reason::Deletes),
+            Effect::Configure => finding(FindingSource::Effect, Ruling::Confirm, &|| Reason::Configures),
             Effect::Read | Effect::Create | Effect::Update => {}
         }
         if call.asks_confirmation() {
-            finding(&"the agent", Ruling::Confirm, &|| Reason::AgentAsks);
+            finding(FindingSource::Agent, Ruling::Confirm, &|| Reason::AgentAsks);
         }
         self.findings_of_origins(proposal, finding);
     }
@@ -385,26 +378,26 @@ impl<'a> Gate<'a> {
     /// POL-6: whether untrusted data influences the call, through its proposal or one of its targets.
     fn findings_of_origins(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
         let Proposal { call, tool, origins, proposer, may_follow, .. } = *proposal;
-        let acts = tool.effect.acts();
+        let (by, acts) = (FindingSource::Origins, tool.effect.acts());
         let names = |origins: &Origins| -> Vec<String> { origins.untrusted().map(str::to_owned).collect() };
         if acts && !proposer.is_trusted() {
             match self.grounded(proposal) {
-                Some(values) => finding(&"origins", Ruling::Allow, &|| Reason::Grounded(values.clone())),
-                None => finding(&"origins", Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer))),
+                Some(values) => finding(by, Ruling::Allow, &|| Reason::Grounded(values.clone())),
+                None => finding(by, Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer))),
             }
         }
         // Scopes count even if a tool declares that it has no target.
         if acts && !call.scopes.is_empty() {
             let of = origins(Place::Scopes).unwrap_or_default();
             if !of.is_trusted() {
-                finding(&"origins", Ruling::Confirm, &|| Reason::UntrustedScopes(names(&of)));
+                finding(by, Ruling::Confirm, &|| Reason::UntrustedScopes(names(&of)));
             }
         }
         let mut target = |place: Place<'_>, path: &str| {
             let Some(of) = origins(place).filter(|of| !of.is_trusted()) else { return };
             if acts || !may_follow(path) {
                 let reason = || Reason::UntrustedTarget { path: path.to_owned(), sources: names(&of) };
-                finding(&"origins", Ruling::Confirm, &reason);
+                finding(by, Ruling::Confirm, &reason);
             }
         };
         match &tool.target {
@@ -414,4 +407,17 @@ impl<'a> Gate<'a> {
             None => {}
         }
     }
+}
+
+fn is_covered(terms: &ConsentTerms, proposal: &Proposal<'_>, found: &Evaluation<'_>) -> bool {
+    !found.asks_about_origins && terms.answer_for(proposal, &found.asks)
+}
+
+/// The untrusted value that a rule about origins names.
+fn untrusted_origins(proposal: &Proposal<'_>, matching: &Match) -> Option<Reason> {
+    let origins = (proposal.origins)(matching.param.as_deref().map_or(Place::Call, Place::Path))?;
+    let named: Origins = origins.iter().filter(|origin| matching.is_from(origin)).cloned().collect();
+    let sources: Vec<String> = named.untrusted().map(str::to_owned).collect();
+    let path = matching.param.clone().unwrap_or_default();
+    (!sources.is_empty()).then_some(Reason::UntrustedTarget { path, sources })
 }

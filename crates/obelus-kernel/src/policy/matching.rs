@@ -36,10 +36,22 @@ impl Match {
         self.tool.as_ref().is_none_or(|pattern| glob::matches(pattern, tool))
             && self.effect.as_ref().is_none_or(|name| effect.name() == name)
             && self.param.as_ref().is_none_or(|path| present(params, path))
-            && self
-                .from
-                .as_ref()
-                .is_none_or(|from| origins(self.param.as_deref()).iter().any(|origin| is_from(origin, from)))
+            && (self.from.is_none() || origins(self.param.as_deref()).iter().any(|origin| self.is_from(origin)))
+    }
+
+    /// Whether its `from` names this origin.
+    pub(super) fn is_from(&self, origin: &Origin) -> bool {
+        let Some(from) = self.from.as_deref() else { return false };
+        match origin {
+            Origin::Tool { name, trusted } => {
+                let trust = if *trusted { "trusted" } else { "untrusted" };
+                let label = || from.strip_prefix(trust)?.strip_prefix(':');
+                from == trust || from == name.as_ref() || label() == Some(name.as_ref())
+            }
+            Origin::User => from == "user",
+            Origin::Author => from == "author",
+            Origin::Model => from == "model",
+        }
     }
 }
 
@@ -51,29 +63,6 @@ impl fmt::Display for Match {
             conditions.iter().filter_map(|(what, value)| Some(format!("{what} `{}`", value.as_ref()?))).collect();
         f.write_str(if conditions.is_empty() { "every call" } else { "" })?;
         f.write_str(&conditions.join(", "))
-    }
-}
-
-fn is_from(origin: &Origin, from: &str) -> bool {
-    match origin {
-        Origin::User => from == "user",
-        Origin::Author => from == "author",
-        Origin::Model => from == "model",
-        Origin::Tool { name, trusted } => {
-            let trust = if *trusted { "trusted" } else { "untrusted" };
-            from == name.as_ref() || from == trust || from.strip_prefix(trust) == Some(&format!(":{name}"))
-        }
-    }
-}
-
-/// The values of a rule's `from` that match an origin.
-pub(super) fn names_of(origin: &Origin) -> Vec<String> {
-    match origin {
-        Origin::Tool { name, trusted } => {
-            let trust = if *trusted { "trusted" } else { "untrusted" };
-            vec![name.to_string(), trust.to_owned(), format!("{trust}:{name}")]
-        }
-        plain => vec![plain.to_string()],
     }
 }
 

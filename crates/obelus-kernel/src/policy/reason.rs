@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::gate::{Mode, Ruling};
 use super::grounding::Grounded;
-use crate::fault::Rule;
 use crate::quote::word;
 use crate::time::Time;
 
@@ -83,11 +82,6 @@ impl Reason {
                 | Reason::UntrustedScopes(_)
                 | Reason::PlannedAfterReading(_)
         )
-    }
-
-    /// The rule by which it refuses a call.
-    pub(crate) fn rule(&self) -> Rule {
-        if matches!(self, Reason::Mode(..)) { Rule::Pol1 } else { Rule::Pol2 }
     }
 
     /// Whether the call would do once more what happened, or may have.

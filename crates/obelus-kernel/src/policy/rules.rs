@@ -1,16 +1,15 @@
 //! The policy of an agent's file: rules that a manager can read.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::finding::FindingSource;
 use super::gate::Ruling;
 use super::grounding::AfterReading;
-use super::index::{Index, RuleId};
 use super::matching::Match;
 use crate::glob;
 use crate::names::folded;
@@ -32,9 +31,6 @@ pub struct Policy {
     /// The rule for creations proposed after untrusted data was shown.
     #[serde(skip_serializing_if = "is_default")]
     after_reading: AfterReading,
-    /// Finds rules that may match a call without checking the others.
-    #[serde(skip)]
-    index: Arc<Index>,
 }
 
 /// One rule: matching calls get the verdict.
@@ -81,8 +77,7 @@ fn is_default(after_reading: &AfterReading) -> bool {
 impl From<PolicyFields> for Policy {
     fn from(fields: PolicyFields) -> Self {
         let PolicyFields { allow, confirm, refuse, rules, after_reading } = fields;
-        let index = Arc::new(Index::of(&allow, &confirm, &refuse, &rules));
-        Policy { allow, confirm, refuse, rules, after_reading, index }
+        Policy { allow, confirm, refuse, rules, after_reading }
     }
 }
 
@@ -119,12 +114,12 @@ impl<'de> Visitor<'de> for PolicyVisitor {
 impl Policy {
     /// Whether the verdict on this tool's calls depends on which parameters they have.
     pub(crate) fn looks_at_params(&self, tool: &Tool) -> bool {
-        !tool.risky.is_empty() || self.index.looks_at_params()
+        !tool.risky.is_empty() || self.rules.iter().any(|rule| rule.matching.param.is_some())
     }
 
     /// Whether the verdict depends on origins, beyond whether they are trusted.
     pub(crate) fn looks_at_origins(&self) -> bool {
-        self.index.looks_at_origins()
+        self.rules.iter().any(|rule| rule.matching.from.is_some())
     }
 
     /// The rule for creations proposed after untrusted data was shown (POL-7).
@@ -140,36 +135,25 @@ impl Policy {
 
     /// Also refuses these tools, for this reason.
     #[must_use]
-    pub fn refusing(self, names: &[String], reason: &str) -> Self {
-        let Self { allow, confirm, refuse, mut rules, after_reading, .. } = self;
-        rules.extend(names.iter().map(|name| PolicyRule {
+    pub fn refusing(mut self, names: &[String], reason: &str) -> Self {
+        self.rules.extend(names.iter().map(|name| PolicyRule {
             matching: Match { tool: Some(name.clone()), ..Match::default() },
             verdict: Ruling::Refuse,
             reason: Some(reason.to_owned()),
             examples: None,
         }));
-        PolicyFields { allow, confirm, refuse, rules, after_reading }.into()
+        self
     }
 
     /// Whether a tool that no rule names is refused.
     pub(super) fn has_allow_list(&self) -> bool {
-        self.index.has_allow_list()
+        !self.allow.is_empty() || self.rules.iter().any(|rule| rule.verdict == Ruling::Allow)
     }
 
-    /// The ruling of a rule, and its author's reason.
-    pub(super) fn says(&self, line: RuleId) -> (Ruling, Option<&str>) {
-        match line {
-            RuleId::Allow(_) => (Ruling::Allow, None),
-            RuleId::Confirm(_) => (Ruling::Confirm, None),
-            RuleId::Refuse(_) => (Ruling::Refuse, None),
-            RuleId::Rule(index) => (self.rules[index].verdict, self.rules[index].reason.as_deref()),
-        }
-    }
-
-    /// The rule, if it is about origins.
-    pub(super) fn rule_on_origins(&self, line: RuleId) -> Option<&PolicyRule> {
-        let RuleId::Rule(index) = line else { return None };
-        self.rules.get(index).filter(|rule| rule.matching.from.is_some())
+    /// The rule that made a finding.
+    pub(super) fn rule(&self, by: FindingSource) -> Option<&PolicyRule> {
+        let FindingSource::Rule(index) = by else { return None };
+        self.rules.get(index)
     }
 
     /// The rules, in the order of the file.
@@ -182,27 +166,26 @@ impl Policy {
         [("allow", &self.allow), ("confirm", &self.confirm), ("refuse", &self.refuse)]
     }
 
-    /// The rules that match a call, in the order of the file; of each list, the first one.
-    pub(super) fn rules_about(
+    /// Visits what matches a call: of each list the first pattern, and then the rules in the order of the file, each
+    /// with its ruling and its author's reason.
+    pub(super) fn each_rule_about(
         &self,
         tool: &Tool,
         params: &Value,
         origins: &dyn Fn(Option<&str>) -> Origins,
-    ) -> Vec<RuleId> {
-        let mut lines = self.index.candidates(tool, params, origins);
-        lines.retain(|line| match *line {
-            RuleId::Allow(index) => glob::matches(&self.allow[index], &tool.name),
-            RuleId::Confirm(index) => glob::matches(&self.confirm[index], &tool.name),
-            RuleId::Refuse(index) => glob::matches(&self.refuse[index], &tool.name),
-            RuleId::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
-        });
-        lines.dedup_by_key(|line| match *line {
-            RuleId::Rule(index) => RuleId::Rule(index),
-            RuleId::Allow(_) => RuleId::Allow(0),
-            RuleId::Confirm(_) => RuleId::Confirm(0),
-            RuleId::Refuse(_) => RuleId::Refuse(0),
-        });
-        lines
+        visit: &mut dyn FnMut(FindingSource, Ruling, Option<&str>),
+    ) {
+        let lists = [(Ruling::Allow, &self.allow), (Ruling::Confirm, &self.confirm), (Ruling::Refuse, &self.refuse)];
+        for (ruling, patterns) in lists {
+            if let Some(index) = patterns.iter().position(|pattern| glob::matches(pattern, &tool.name)) {
+                visit(FindingSource::List(ruling, index), ruling, None);
+            }
+        }
+        for (index, rule) in self.rules.iter().enumerate() {
+            if rule.matching.holds(&tool.name, tool.effect, params, origins) {
+                visit(FindingSource::Rule(index), rule.verdict, rule.reason.as_deref());
+            }
+        }
     }
 }
 
@@ -228,7 +211,6 @@ pub(super) fn example_origins(example: &Value, path: Option<&str>) -> Origins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use serde_json::json;
 
     #[test]
@@ -242,59 +224,5 @@ mod tests {
         };
         assert_eq!(faults(json!({"matching": [{"_tool": "pay_out"}], "not_matching": [{"_tool": "read"}]})), 0);
         assert_eq!(faults(json!({"matching": [{"_tool": "read"}]})), 1);
-    }
-
-    /// Names, paths and origins that often match each other, with all forms of patterns.
-    fn any_match() -> impl Strategy<Value = Value> {
-        let one_of = |words: &'static [&'static str]| prop::option::of(prop::sample::select(words));
-        let tool =
-            one_of(&["crm.deal.get", "crm.deal.*", "crm.*", "*.get", "*deal*", "*", "c*t", "pay", "", "**", "платёж*"]);
-        let effect = one_of(&["read", "update", "delete"]);
-        let param = one_of(&["fields", "FIELDS.sum", "fields.SUM.x", "rows.id", "to", "a.b", ""]);
-        let from = one_of(&["user", "untrusted", "trusted:crm", "mail", "untrusted:mail", "model"]);
-        (tool, effect, param, from).prop_map(|(tool, effect, param, from)| {
-            let said = [("tool", tool), ("effect", effect), ("param", param), ("from", from)];
-            said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?)))).collect()
-        })
-    }
-
-    fn any_params() -> impl Strategy<Value = Value> {
-        let sum = prop::sample::select(vec![json!(1), json!({"X": 1}), json!("†state.x"), json!([{"x": 1}, {}])]);
-        let fields = sum.prop_flat_map(|sum| {
-            let name = prop::sample::select(vec!["sum", "SUM", "title", "a.b"]);
-            name.prop_map(move |name| json!({name: sum, "Sum": 2}))
-        });
-        let fields = prop_oneof![fields, Just(json!("†state.f")), Just(json!([{"id": 1}, {"ID": 2}])), Just(json!(5))];
-        let name = prop::sample::select(vec!["fields", "Fields", "rows", "to", "a", "a.b", ""]);
-        prop::collection::vec((name, fields), 0..4)
-            .prop_map(|all| all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-    }
-
-    proptest! {
-        #[test]
-        fn the_index_finds_the_same_rules_as_a_full_scan(
-            rules in prop::collection::vec(any_match(), 0..12),
-            lists in prop::collection::vec(prop::sample::select(vec!["crm.*", "*", "pay", "*get", "crm.deal.get"]), 0..4),
-            name in prop::sample::select(vec!["crm.deal.get", "crm.deal.update", "pay", "cat", "платёж", "get"]),
-            effect in prop::sample::select(vec!["read", "update", "delete", "create"]),
-            params in any_params(),
-            labels in prop::collection::vec(prop::sample::select(vec!["user", "model", "trusted:crm", "untrusted:mail"]), 0..3),
-        ) {
-            let rule = |matching: &Value| json!({"match": matching, "verdict": "confirm"});
-            let policy: Policy = serde_json::from_value(json!({
-                "confirm": lists, "rules": rules.iter().map(rule).collect::<Vec<_>>(),
-            })).unwrap();
-            let tool = Tool::parse(name, &json!({"x-effect": effect})).unwrap();
-            let origins = |path: Option<&str>| match path {
-                // Not all parameters come from the same places.
-                Some(path) if path.to_lowercase().starts_with('t') => Origins::default(),
-                _ => Origins::from_json(&json!(labels)),
-            };
-            let mut all: Vec<RuleId> = Vec::new();
-            all.extend(policy.confirm.iter().position(|pattern| glob::matches(pattern, name)).map(RuleId::Confirm));
-            let holds = |rule: &PolicyRule| rule.matching.holds(name, tool.effect, &params, &origins);
-            all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(RuleId::Rule));
-            prop_assert_eq!(policy.rules_about(&tool, &params, &origins), all);
-        }
     }
 }

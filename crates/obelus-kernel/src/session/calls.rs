@@ -180,7 +180,7 @@ impl Session {
             return self.tasks.hold(at);
         }
         if let Some(refusal) = self.current_refusal(at) {
-            let error = CallError::new(FailureCode::Rule(refusal.rule()), refusal.to_string());
+            let error = CallError::new(FailureCode::Rule(refusal.rule()), refusal.reason.to_string());
             return self.finish(at, Outcome::Error(error));
         }
         self.scheduler.run_again(at, self.memory.now());

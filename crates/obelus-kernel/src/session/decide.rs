@@ -13,7 +13,7 @@ use super::report_error::ReportError;
 use super::scheduler::{Status, Trigger};
 use super::sent_by::SentBy;
 use super::{FailureCode, Refused, Session, error_data};
-use crate::policy::Reason;
+use crate::policy::{CallRefusal, Reason};
 use obelus_notebook::call_json::CallJson;
 
 impl Session {
@@ -125,7 +125,7 @@ impl Session {
         let mut refusals = tools.filter_map(|tool| self.gate().refusal_by_mode(tool));
         match refusals.next() {
             None => Ok(()),
-            Some(reason) => {
+            Some(CallRefusal { reason, .. }) => {
                 let text = format!("{reason}: change the mode first; the question stays");
                 Err(Refused::new(Code::NotInThisMode, text))
             }

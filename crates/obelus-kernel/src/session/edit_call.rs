@@ -15,7 +15,7 @@ use super::refusals::{InvalidValue, RefusalCode as Code};
 use super::scheduler::Frozen;
 use super::{Refused, Session};
 use crate::origin::{Origin, Origins};
-use crate::policy::{EditedOrigins, Place, Proposal, Provenance, Reason, values_at};
+use crate::policy::{CallRefusal, EditedOrigins, Place, Proposal, Provenance, Reason, values_at};
 use crate::tool::Tool;
 use obelus_notebook::describe::{CallPart, describe, marks};
 use obelus_notebook::edited::{changed_param, put};
@@ -132,7 +132,9 @@ impl Session {
         let judge = |proposal: &Proposal<'_>| gate.judge(proposal);
         match self.propose_as((at, Some(edited)), (call, tool), provenance, &origins, judge).or_refusal() {
             Ok(reasons) => Ok(reasons),
-            Err(reason) => Err(Refused::misfit(Code::BadEdit, reason.to_string(), InvalidValue::Policy(reason))),
+            Err(CallRefusal { reason, .. }) => {
+                Err(Refused::misfit(Code::BadEdit, reason.to_string(), InvalidValue::Policy(reason)))
+            }
         }
     }
 

@@ -3,7 +3,6 @@
 use super::Session;
 use super::inbox::Question;
 use super::settings::FollowUp;
-use crate::policy::Mode;
 
 impl Session {
     /// When the model is asked again. Delegates and graphs of steps are not conversations: a delegate ends with its
@@ -29,7 +28,7 @@ impl Session {
 
     /// In the mode `shadow` one solution suffices, unless the model must correct it.
     pub(super) fn is_done_in_shadow(&self) -> bool {
-        self.settings.mode == Mode::Shadow && !self.turn.is_faulty() && self.turn.requests() > 0
+        !self.settings.mode.executes() && !self.turn.is_faulty() && self.turn.requests() > 0
     }
 
     /// Whether some, but not all, of several questions raised together are decided.

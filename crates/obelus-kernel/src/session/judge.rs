@@ -15,7 +15,8 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::origin::Origins;
 use crate::policy::{
-    Explanation, Gate, Place, Proposal, Provenance, Reason, Verdict, explain_in, is_unchanged_from_one_result,
+    CallRefusal, Explanation, Gate, Place, Proposal, Provenance, Reason, Verdict, explain_in,
+    is_unchanged_from_one_result,
 };
 use crate::tool::Tool;
 
@@ -102,29 +103,25 @@ impl Session {
             }
             return Judged::Allowed;
         }
-        let is_from_elsewhere = || {
-            let hash = || self.scheduler.frozen(at).map(|frozen| self.hash_of(call, &frozen.call)).unwrap_or_default();
-            self.projection.expects(hash)
-        };
         match verdict.or_refusal() {
             Ok(reasons) => {
                 self.ask_about_call(at, call, reasons);
                 Judged::Asked
             }
-            // An imported question waits in every mode; the mode is checked again before the call runs.
-            Err(by_mode @ Reason::Mode(..)) if is_from_elsewhere() => {
-                self.ask_about_call(at, call, vec![by_mode]);
-                Judged::Asked
-            }
-            Err(reason) => {
-                self.refuse(at, reason);
+            Err(refusal) => {
+                self.refuse(at, refusal);
                 Judged::Refused
             }
         }
     }
 
     pub(super) fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
-        self.propose(at, (call, tool), &self.provenance(at), |proposal| self.gate().judge(proposal))
+        let is_imported = || {
+            let hash = || self.scheduler.frozen(at).map(|frozen| self.hash_of(call, &frozen.call)).unwrap_or_default();
+            self.projection.expects(hash)
+        };
+        let judge = |proposal: &Proposal<'_>| self.gate().judge(&Proposal { is_imported: &is_imported, ..*proposal });
+        self.propose(at, (call, tool), &self.provenance(at), judge)
     }
 
     /// Explains the verdict on a call under a gate, with the consents and the past of this session.
@@ -170,14 +167,10 @@ impl Session {
         })
     }
 
-    pub(super) fn refuse(&mut self, at: JobRef, reason: Reason) {
-        let call = Arc::clone(self.scheduler.call(at));
-        let origins = call.tool.as_ref().filter(|_| !matches!(reason, Reason::Mode(..))).and_then(|tool| {
-            self.propose(at, (&call, tool), &self.provenance(at), |proposal| self.gate().refused_origins(proposal))
-        });
-        self.record_error(at, ReportError::by(reason.rule(), reason.to_string()), false);
+    pub(super) fn refuse(&mut self, at: JobRef, refusal: CallRefusal) {
+        self.record_error(at, ReportError::by(refusal.rule(), refusal.reason.to_string()), false);
         // The model reads the text. Channels have their own, chosen by the reason.
-        self.scheduler.explain_refusal(at, Some(reason), origins);
+        self.scheduler.explain_refusal(at, Some(refusal.reason), refusal.origins);
         self.close(at, Status::Refused);
     }
 }

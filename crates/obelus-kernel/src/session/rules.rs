@@ -11,7 +11,7 @@ use super::settings::Settings;
 use super::{Mode, Session};
 use crate::call::freeze::fitted;
 use crate::message::Message;
-use crate::policy::Reason;
+use crate::policy::CallRefusal;
 
 impl Session {
     /// The settings of the agent's file.
@@ -88,7 +88,7 @@ impl Session {
 
     /// Why a call that was allowed, approved or started earlier is refused now: by the mode, which may have been lowered
     /// since then, or by rules that have changed (POL-9).
-    pub(super) fn current_refusal(&self, at: JobRef) -> Option<Reason> {
+    pub(super) fn current_refusal(&self, at: JobRef) -> Option<CallRefusal> {
         self.scheduler.find(at)?;
         let call = self.scheduler.call(at);
         let tool = call.tool.as_deref()?;

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
-use crate::policy::{Mode, Place, Proposal};
+use crate::policy::{Place, Proposal};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 use obelus_notebook::call_json::CallJson;
@@ -113,7 +113,7 @@ impl Session {
             }
             return self.note_faults(&calls, &check.errors);
         }
-        if self.settings.mode == Mode::Shadow {
+        if !self.settings.mode.executes() {
             return self.projection.hold_back_plan(&calls, self.memory.context());
         }
         self.catch_up_grounds_of_shown();

@@ -75,7 +75,7 @@ fn the_mode_refuses_before_the_policy_is_asked() {
     let Explanation { verdict, findings } = forbidden.explain();
     assert_eq!(verdict.ruling(), Ruling::Refuse);
     assert_eq!(verdict.reasons(), [Reason::Mode(Mode::Shadow, "update".to_owned())]);
-    let by: Vec<&str> = findings.iter().map(|finding| finding.by.as_str()).collect();
+    let by: Vec<String> = findings.iter().map(|finding| finding.by.to_string()).collect();
     assert_eq!(by, ["mode", "policy.refuse[0]", "origins"], "what lost is told all the same");
 }
 

@@ -1,7 +1,7 @@
 //! DUR-4: effects that happened although their result could not be kept are not repeated without a person.
 
 use obelus_kernel::Time;
-use obelus_kernel::policy::{Gate, Reason, Ruling, explain};
+use obelus_kernel::policy::{FindingSource, Gate, Reason, Ruling, explain};
 use obelus_kernel::session::{CallError, Decision, Outcome};
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ fn an_explanation_names_the_past_of_its_session() {
     let (plain, again) = explained(1);
     assert_eq!((plain, again.verdict.ruling()), (Ruling::Allow, Ruling::Confirm));
     assert!(matches!(again.verdict.reasons(), [Reason::Happened(_)]));
-    assert!(again.findings.iter().any(|one| one.by == "the session" && one.says == Ruling::Confirm));
+    assert!(again.findings.iter().any(|one| one.by == FindingSource::Session && one.says == Ruling::Confirm));
     assert_eq!(explained(2).1.verdict.ruling(), Ruling::Allow, "another effect");
 }
 

@@ -234,7 +234,9 @@ pub(crate) fn by_in_words(by: &str, phrases: &Words) -> String {
         SentBy::StateFile => words.state_file,
         SentBy::ImportOf(source) => return fill(words.import_of, &[&visible(source)]),
         SentBy::ForkOf { session, at } => return fill(words.fork_of, &[&visible(session), &at.to_string()]),
-        SentBy::InChannel { .. } | SentBy::Call | SentBy::Other(_) => return visible(by),
+        SentBy::InChannel { .. } | SentBy::Agent | SentBy::Call | SentBy::Check | SentBy::Other(_) => {
+            return visible(by);
+        }
     };
     known.to_owned()
 }

@@ -4,7 +4,7 @@ mod origins;
 
 use anyhow::Result;
 use obelus_kernel::CallJson;
-use obelus_kernel::policy::{Explanation, Gate, Ruling, explain};
+use obelus_kernel::policy::{Explanation, FindingSource, Gate, Ruling, explain};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::Agent;
 use obelus_runtime::files::read_document;
@@ -158,15 +158,15 @@ impl CallExplanation<'_> {
                 Ruling::Refuse => RED,
             };
             let says = one.says.name();
-            let rule = rule_of(self.agent, &one.by).map(|rule| format!(" ({rule})")).unwrap_or_default();
-            let why = if one.by.starts_with("policy.allow[") {
+            let rule = rule_of(self.agent, one.by).map(|rule| format!(" ({rule})")).unwrap_or_default();
+            let why = if matches!(one.by, FindingSource::List(Ruling::Allow, _)) {
                 self.words.reasons.listed.to_owned()
             } else {
                 explained_reason(&one.why, name, self.words.language)
             };
             output::answer(&format!(
                 "  {colour}{says:<8}{colour:#}{}{DIM}{}{DIM:#}: {}",
-                visible(&one.by),
+                visible(&one.by.to_string()),
                 visible(&rule),
                 visible(&why)
             ));
@@ -181,7 +181,7 @@ impl CallExplanation<'_> {
 }
 
 /// What a policy rule matches, as text.
-fn rule_of(agent: &Agent, by: &str) -> Option<String> {
-    let index: usize = by.strip_prefix("policy.rules[")?.strip_suffix(']')?.parse().ok()?;
+fn rule_of(agent: &Agent, by: FindingSource) -> Option<String> {
+    let FindingSource::Rule(index) = by else { return None };
     agent.settings.policy.rules().get(index).map(|rule| rule.matching.to_string())
 }

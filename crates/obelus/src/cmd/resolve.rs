@@ -35,7 +35,7 @@ fn value(args: &Resolve) -> Result<Option<Value>> {
     let text = input::expression(&args.expr);
     let expr = Expr::parse(&text).map_err(|fault| pointed(&text, &fault, args.json))?;
     let context = input::request(&args.context)?.context;
-    if let Some(instance) = args.instance.as_deref().filter(|name| !context.instances().contains(name)) {
+    if let Some(instance) = args.instance.as_deref().filter(|name| !context.instances().contains(*name)) {
         output::warning(&format!("no message belongs to the instance `{instance}`: global values only"));
     }
     Ok(context.resolve(&expr, args.instance.as_deref()).map(std::borrow::Cow::into_owned))
