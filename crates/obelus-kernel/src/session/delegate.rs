@@ -95,11 +95,11 @@ impl Session {
         }
         let id = format!("{}/{at}", self.constants.id);
         let child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
-        Ok(child.as_delegate_of(self))
+        Ok(child.into_delegate_of(self))
     }
 
     /// Makes a new session a delegate.
-    fn as_delegate_of(mut self, caller: &Session) -> Self {
+    fn into_delegate_of(mut self, caller: &Session) -> Self {
         self.constants.depth = caller.constants.depth + 1;
         self.constants.root = Some(caller.constants.root_id().to_owned());
         if let Some(by) = caller.paused() {
