@@ -41,7 +41,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
             "observation",
         ],
     ),
-    ("memory", &["fold", "origin", "message", "tool", "context"]),
+    ("memory", &["fold", "origin", "message", "tool", "context", "shape"]),
     (
         "offer",
         &[

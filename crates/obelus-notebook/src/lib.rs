@@ -10,7 +10,7 @@
 //! | layer | modules | subject |
 //! |---|---|---|
 //! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
-//! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
+//! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`], [`shape`] | messages, their fold, the tools that they define, and untrusted values without their content |
 //! | offer | [`call`], [`call_texts`], [`describe`], [`edited`], [`transcript_entry`], [`dialect`], [`compose`], [`requested`], [`grounding`] | calls, their texts for people, a person's changes to them and their ends, a model's answers and their schema, grounding |
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
@@ -47,6 +47,7 @@ pub mod request_place;
 pub mod requested;
 pub mod schema;
 pub mod sent_by;
+pub mod shape;
 pub mod shorten;
 pub mod steps;
 pub mod template;

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::output::{CallReport, CallStatus};
 use super::prompt::{recipe, show_recipes_of_instances};
-use super::redact::shape_at;
 use super::transcript::TranscriptEvent;
 use super::transcript_writes::result_for_model;
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
+use obelus_notebook::shape::Shapes;
 use obelus_notebook::shorten::{is_empty, shorten};
 use obelus_notebook::steps::StepNode;
 
@@ -78,7 +78,7 @@ impl Session {
 
     fn value_not_in_transcript(&self, kind: &str, view: &View, sent: &[TranscriptValue<'_>]) -> Option<Value> {
         let mut value = if self.settings.plans_before_reading() {
-            shape_at(self.context(), &Path::root(kind), None)?
+            Shapes::new(self.context()).short_at(&Path::root(kind), None)?
         } else {
             let read = || self.state_not_in_transcript();
             self.transcript.filtered(kind, view, read)?
@@ -96,7 +96,7 @@ impl Session {
         let global = view.read(&[], None);
         let left = |name: &String| {
             let mut value = if self.settings.plans_before_reading() {
-                shape_at(self.context(), &Path::root(kind), Some(name))?
+                Shapes::new(self.context()).short_at(&Path::root(kind), Some(name))?
             } else {
                 view.read(&[], Some(name))?.into_owned()
             };

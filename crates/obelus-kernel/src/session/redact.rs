@@ -5,21 +5,16 @@
 //! value is shown by its type and length, and by those of its keys that schemas and plans name. So the planner sees
 //! only trusted data, and its proposals are trusted.
 
-use std::collections::BTreeSet;
-
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Session;
 use super::inbox::Question;
 use super::prompt::Prompt;
-use crate::context::Context;
 use crate::fault::{Fault, Rule};
-use crate::message::Message;
 use crate::origin::Origins;
-use crate::path::{Path, Segment};
+use crate::path::Path;
 use crate::template::Template;
-use obelus_notebook::schema::property_names;
-use obelus_notebook::shorten::{MOST_OF_READ, shorten};
+use obelus_notebook::shape::Shapes;
 
 /// The note to the planner on hidden values.
 const NOTE: &str = "Values of untrusted origin are not shown to you: in their place stands their shape, such as \
@@ -30,20 +25,16 @@ impl Session {
     /// Removes everything untrusted from a planner's prompt. Its errors are already redacted.
     pub(super) fn redact_untrusted(&self, prompt: &mut Prompt) {
         prompt.instructions.push(NOTE.to_owned());
-        let known = known_names(self.context());
+        let shapes = Shapes::new(self.context());
         for shown in &mut prompt.kinds {
             let Some(kind) = shown["kind"].as_str().map(str::to_owned) else { continue };
-            let Some(view) = self.context().view(&kind) else { continue };
-            let shape = |instance: Option<&str>| {
-                let value = view.read(&[], instance)?;
-                Some(shape_of(self.context(), &value, &mut Path::root(kind.as_str()), instance, &known))
-            };
-            if let Some(value) = shape(None) {
+            let path = Path::root(kind);
+            if let Some(value) = shapes.at(&path, None) {
                 shown["value"] = value;
             }
             if let Some(Value::Object(instances)) = shown.get_mut("instances") {
                 for (name, value) in instances {
-                    *value = shape(Some(name)).unwrap_or_default();
+                    *value = shapes.at(&path, Some(name)).unwrap_or_default();
                 }
             }
         }
@@ -80,79 +71,4 @@ impl Session {
         }
         all
     }
-}
-
-/// The value at a path, as a planner sees it.
-pub(super) fn shape_at(context: &Context, path: &Path, instance: Option<&str>) -> Option<Value> {
-    let value = context.read(path, instance)?;
-    Some(shorten(&shape_of(context, &value, &mut path.clone(), instance, &known_names(context)), MOST_OF_READ))
-}
-
-/// A value with all untrusted parts replaced by their shape.
-fn shape_of(
-    context: &Context,
-    value: &Value,
-    path: &mut Path,
-    instance: Option<&str>,
-    known: &BTreeSet<String>,
-) -> Value {
-    if context.origins(path, instance).is_trusted() {
-        return value.clone();
-    }
-    let mut below = |step: Segment, inner: &Value| {
-        path.segments.push(step);
-        let trusted = context.origins(path, instance).is_trusted();
-        let shape = shape_of(context, inner, path, instance, known);
-        path.segments.pop();
-        (trusted, shape)
-    };
-    match value {
-        Value::Object(fields) => {
-            let mut shapes = Map::new();
-            let mut unnamed = 0;
-            for (name, inner) in fields {
-                let (trusted, shape) = below(Segment::Key(name.into()), inner);
-                // A key that a trusted writer wrote, or that a schema names, may be shown.
-                if trusted || known.contains(name) {
-                    shapes.insert(name.clone(), shape);
-                } else {
-                    unnamed += 1;
-                }
-            }
-            if unnamed > 0 {
-                shapes.insert("‹more›".to_owned(), format!("‹{unnamed} other keys›").into());
-            }
-            Value::Object(shapes)
-        }
-        Value::Array(items) => {
-            const MOST: usize = 3;
-            let shown = (0..).zip(items).take(MOST).map(|(index, item)| below(Segment::Index(index), item).1);
-            let mut shapes: Vec<Value> = shown.collect();
-            shapes.insert(0, format!("‹list of {}›", items.len()).into());
-            shapes.into()
-        }
-        Value::String(text) => format!("‹text, {} characters›", text.chars().count()).into(),
-        Value::Number(_) => "‹number›".into(),
-        Value::Bool(_) => "‹true or false›".into(),
-        Value::Null => Value::Null,
-    }
-}
-
-/// Names in the author's schemas and the planner's own paths: as keys they reveal nothing.
-fn known_names(context: &Context) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for tool in context.tools() {
-        property_names(&tool.schema, &mut names);
-    }
-    for (_, view) in context.views() {
-        view.schema(None).iter().for_each(|schema| property_names(schema, &mut names));
-    }
-    for message in context.latest() {
-        if let Message::Data(data) = message
-            && let Some(output) = &data.output
-        {
-            names.extend(output.path.segments.iter().map(|segment| segment.key().into_owned()));
-        }
-    }
-    names
 }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::ids::JobRef;
-use super::redact::shape_at;
 use super::report_error::{ReportError, redacted_error};
 use super::scheduler::{Job, Status};
 use super::transcript::{CallEntry, PendingCall, TranscriptEvent, params_alone};
@@ -23,6 +22,7 @@ use crate::path::{Path, Segment};
 use crate::tool::{Effect, Tool};
 use obelus_notebook::call_json::CallJson;
 use obelus_notebook::dialect::Solution;
+use obelus_notebook::shape::Shapes;
 use obelus_notebook::shorten::{MOST_OF_CHANGE, MOST_OF_READ, clip, only_fields, shorten};
 
 /// The limit of characters of the model's thought.
@@ -211,7 +211,7 @@ impl Session {
     fn result_at(&self, tool: &str, path: &Path, instance: Option<&str>) -> Option<Value> {
         let tool = self.context().tool(tool);
         if self.settings.plans_before_reading() {
-            return shape_at(self.context(), path, instance);
+            return Shapes::new(self.context()).short_at(path, instance);
         }
         if tool.is_some_and(|tool| tool.instances.is_some()) {
             let is_row =
