@@ -33,7 +33,6 @@ pub use path::Path;
 // What can be called.
 pub use call::Call;
 pub use obelus_notebook::call_json::CallJson;
-pub use obelus_notebook::control_field::ControlField;
 pub use tool::{Effect, Tool};
 
 // Time, faults, and words for messages.

@@ -36,6 +36,7 @@
 //! | `flow`, `solve`, `follow_up` | a turn to its rest; the model's answer; whether the model is asked again |
 //! | `calls`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
 //! | `report_error` | the error in a call's report |
+//! | `constants` | what never changes in a session |
 //! | `delegate`, `allowance` | delegates at work; limits that a session and its delegates share |
 //! | `nodes` | a turn along a graph of steps |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions; `consenting`: standing consents |
@@ -55,6 +56,7 @@ mod calls;
 mod checkpoint;
 mod consenting;
 mod consents;
+mod constants;
 mod decide;
 mod delegate;
 mod delegates;
@@ -105,7 +107,6 @@ mod turn;
 
 use std::sync::Arc;
 
-use jsonschema::Validator;
 use serde_json::{Value, json};
 
 pub use crate::policy::gate::Mode;
@@ -153,6 +154,7 @@ use crate::message::PlanMode;
 use crate::schema;
 use crate::time::Time;
 use consents::Consents;
+use constants::SessionConstants;
 use delegates::Delegates;
 use early_calls::EarlyCalls;
 use file_rules::FileRules;
@@ -162,7 +164,7 @@ use inbox::Inbox;
 use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
-use past::Past;
+use past::PastEffects;
 use pending_messages::PendingMessages;
 use previews::PreviewReads;
 use report_error::error_data;
@@ -178,10 +180,8 @@ pub struct Session {
     constants: SessionConstants,
     memory: Memory,
     scheduler: Scheduler,
-    early: EarlyCalls,
+    calls_beside_steps: CallsBesideSteps,
     inbox: Inbox,
-    past: Past,
-    previews: PreviewReads,
     transcript: Transcript,
     turn: Turn,
     pending: PendingMessages,
@@ -192,31 +192,24 @@ pub struct Session {
     /// The usage of the model since the session began.
     spent: Spent,
     tasks: TaskQueue,
+    call_rules: CallRules,
+}
+
+/// Running calls that belong to no step.
+#[derive(Default)]
+struct CallsBesideSteps {
+    early: EarlyCalls,
+    previews: PreviewReads,
+}
+
+/// What decides about calls besides the settings.
+struct CallRules {
     /// The agent's file when it was last opened.
-    rules: FileRules,
+    file: FileRules,
     /// The standing consents.
     consents: Consents,
-}
-
-/// The constants of the session.
-struct SessionConstants {
-    id: String,
-    /// Of a delegate, the id of the session at the top.
-    root: Option<String>,
-    /// The schema of the result.
-    schema: Option<Value>,
-    validator: Option<Arc<Validator>>,
-    /// Whether state is carried from turn to turn.
-    persistent: bool,
-    /// How many delegates are above this one.
-    depth: u32,
-}
-
-impl SessionConstants {
-    /// The id by which effects are identified: that of the session at the top.
-    fn root_id(&self) -> &str {
-        self.root.as_ref().unwrap_or(&self.id)
-    }
+    /// Effects that need a person.
+    past: PastEffects,
 }
 
 impl std::fmt::Debug for Session {
@@ -265,10 +258,8 @@ impl Session {
             transcript: Transcript::new(context.text_origins(), views),
             memory: Memory::new(context),
             scheduler: Scheduler::default(),
-            early: EarlyCalls::default(),
+            calls_beside_steps: CallsBesideSteps::default(),
             inbox: Inbox::default(),
-            past: Past::default(),
-            previews: PreviewReads::default(),
             turn: Turn::new(&settings),
             pending: PendingMessages::default(),
             graph: None,
@@ -276,8 +267,11 @@ impl Session {
             delegates: Delegates::default(),
             spent: Spent::default(),
             tasks: TaskQueue::default(),
-            rules: FileRules::of(&settings),
-            consents: Consents::default(),
+            call_rules: CallRules {
+                file: FileRules::of(&settings),
+                consents: Consents::default(),
+                past: PastEffects::default(),
+            },
             settings,
         };
         session.transcribe_given_texts();

@@ -174,7 +174,7 @@ mod tests {
             ("http_0404", FailureCode::Other("http_0404".to_owned())),
             ("exit_+3", FailureCode::Other("exit_+3".to_owned())),
             ("DEL-1", FailureCode::Rule(Rule::Del1)),
-            ("DEL-9", FailureCode::Other("DEL-9".to_owned())),
+            ("DEL-x", FailureCode::Other("DEL-x".to_owned())),
             ("delegate_exit_3", FailureCode::of_delegate(FailureCode::Exit(3))),
             ("delegate_unreadable", FailureCode::of_delegate(FailureCode::DelegateUnreadable)),
             ("delegate_", FailureCode::of_delegate(FailureCode::Other(String::new()))),

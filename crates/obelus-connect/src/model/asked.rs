@@ -101,11 +101,11 @@ async fn first_prompt(session: &SessionHandle, turns: &Turns, words: &str) -> Re
 
 /// The latest turn of the session.
 #[derive(Clone, Default)]
-struct Turns(Arc<Mutex<Arc<Turn>>>);
+struct Turns(Arc<Mutex<Arc<AskedTurn>>>);
 
 /// The requests and calls of one turn.
 #[derive(Default)]
-struct Turn {
+struct AskedTurn {
     /// Its first prompt.
     prompt: Mutex<Option<Prompt>>,
     /// Notified if the turn goes on after the answer to that prompt.
@@ -113,18 +113,18 @@ struct Turn {
 }
 
 impl Turns {
-    fn begin(&self) -> Arc<Turn> {
-        let turn = Arc::<Turn>::default();
+    fn begin(&self) -> Arc<AskedTurn> {
+        let turn = Arc::<AskedTurn>::default();
         *lock(&self.0) = Arc::clone(&turn);
         turn
     }
 
-    fn latest(&self) -> Arc<Turn> {
+    fn latest(&self) -> Arc<AskedTurn> {
         Arc::clone(&lock(&self.0))
     }
 }
 
-impl Turn {
+impl AskedTurn {
     fn prompt(&self) -> MutexGuard<'_, Option<Prompt>> {
         lock(&self.prompt)
     }

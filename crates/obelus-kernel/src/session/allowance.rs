@@ -61,7 +61,7 @@ impl Session {
 
     /// The running calls, here and below, with those that started early.
     fn taken_places(&self) -> u32 {
-        self.running_calls() + self.early.running()
+        self.running_calls() + self.calls_beside_steps.early.running()
     }
 
     /// The running calls, here and below. A call whose delegate is at work is not one itself, nor is one that waits for

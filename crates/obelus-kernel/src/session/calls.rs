@@ -231,7 +231,7 @@ impl Session {
         match call {
             LocalCall::PreviewRead { question, call } => self.take_preview_read(question, call, &outcome),
             LocalCall::Early { request, index } => {
-                if let Some((at, outcome)) = self.early.end((request, index), outcome) {
+                if let Some((at, outcome)) = self.calls_beside_steps.early.end((request, index), outcome) {
                     self.end_job(at, outcome);
                 }
             }
@@ -329,7 +329,7 @@ impl Session {
     /// Starts a complete call of an incomplete answer.
     pub(super) fn start_early(&mut self, request: u64, index: u32, call: &CallJson) {
         let Some(start) = self.early_call(request, index, call) else { return };
-        self.early.add((request, index), start.call.clone());
+        self.calls_beside_steps.early.add((request, index), start.call.clone());
         self.tasks.push(Task::Call(Box::new(start)));
     }
 
@@ -341,8 +341,8 @@ impl Session {
             && self.graph.is_none()
             && !self.tasks.is_paused()
             && !self.turn.is_ending()
-            && !self.early.contains((request, index));
-        let early = self.early.unclaimed();
+            && !self.calls_beside_steps.early.contains((request, index));
+        let early = self.calls_beside_steps.early.unclaimed();
         let has_room = self.scheduler.running().saturating_add(early) < self.settings.max_parallel
             && early < self.free_places()
             && early < self.calls_left().0;
@@ -382,7 +382,7 @@ impl Session {
     /// Uses the early start of a job's call, running or ended, if there is one.
     fn claim_early_call(&mut self, at: JobRef) -> bool {
         let Some(call) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return false };
-        match self.early.claim(at, &call) {
+        match self.calls_beside_steps.early.claim(at, &call) {
             None => return false,
             Some(Claimed::Ended(outcome)) => self.end_job(at, outcome),
             Some(Claimed::Running(call, asked)) => {

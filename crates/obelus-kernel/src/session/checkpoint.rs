@@ -8,7 +8,6 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::Session;
 use super::consents::Consents;
 use super::graph_run::Cursor;
 use super::inbox::InboxRecord;
@@ -20,6 +19,7 @@ use super::spent::Spent;
 use super::state_projection::StateProjection;
 use super::transcript::TranscriptRecord;
 use super::turn::Turn;
+use super::{CallRules, CallsBesideSteps, Session};
 use crate::context::{ContextCheckpoint, LoadPast};
 use crate::message::Message;
 use crate::policy::Mode;
@@ -71,10 +71,8 @@ impl Session {
             constants,
             memory,
             scheduler,
-            early: _,
+            calls_beside_steps: CallsBesideSteps { early: _, previews },
             inbox,
-            past,
-            previews,
             transcript,
             turn,
             pending,
@@ -83,8 +81,7 @@ impl Session {
             delegates: _,
             spent,
             tasks,
-            rules,
-            consents,
+            call_rules: CallRules { file: rules, consents, past },
         } = self;
         let is_idle = turn.is_at_rest()
             && scheduler.is_idle()
@@ -138,13 +135,13 @@ impl Session {
         self.transcript.restore(stored.transcript.into_owned());
         self.spent = stored.spent;
         self.scheduler.restore(Counters { next_step: stored.next_step, next_request: stored.next_request });
-        self.past = self.inbox.restore(stored.inbox);
+        self.call_rules.past = self.inbox.restore(stored.inbox);
         self.projection = stored.projection.into_owned();
         self.pending = stored.pending.into_owned();
         if let Some(by) = stored.paused {
             self.tasks.pause(by.into_owned());
         }
-        self.consents = stored.consents.into_owned();
+        self.call_rules.consents = stored.consents.into_owned();
         match (&mut self.graph, stored.cursor) {
             (Some(run), Some(cursor)) => run.restore(cursor.into_owned()),
             (None, None) => {}

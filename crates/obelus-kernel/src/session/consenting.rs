@@ -17,17 +17,17 @@ use crate::tool::Tool;
 impl Session {
     /// The current gate, with the standing consents.
     pub(super) fn gate(&self) -> Gate<'_> {
-        self.settings.gate().with_consents(self.consents.all(), self.memory.now())
+        self.settings.gate().with_consents(self.call_rules.consents.all(), self.memory.now())
     }
 
     /// The standing consents, including ended ones.
     pub fn consents(&self) -> &[StandingConsent] {
-        self.consents.all()
+        self.call_rules.consents.all()
     }
 
     /// The consent by which a call ran, by the place in its report.
     pub fn consent_of(&self, place: (u32, u32)) -> Option<&StandingConsent> {
-        self.consents.of_place(place)
+        self.call_rules.consents.of_place(place)
     }
 
     /// The consents that may be given along with an approval, narrow scopes first; empty if none is possible.
@@ -115,14 +115,14 @@ impl Session {
         if until.is_some_and(|until| until <= now) {
             return Err(Refused::new(Code::UnfitConsent, "the end of the consent is past"));
         }
-        self.consents.give(terms, by, now, until);
+        self.call_rules.consents.give(terms, by, now, until);
         self.approve(number, &open, by);
         Ok(())
     }
 
     /// Revokes a consent. Running calls continue.
     pub(super) fn revoke(&mut self, number: u64, by: &str) -> Result<(), Refused> {
-        self.consents.revoke(number, by, self.memory.now())
+        self.call_rules.consents.revoke(number, by, self.memory.now())
     }
 }
 

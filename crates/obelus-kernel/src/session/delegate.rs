@@ -213,9 +213,9 @@ impl Session {
         self.give_allowance(at, is_decision);
         let child = self.delegates.get_mut(at)?;
         let was_waiting = child.turn.is_waiting();
-        child.past.share_of(&self.past);
+        child.call_rules.past.share_of(&self.call_rules.past);
         let answer = act(child, now);
-        self.past.share_of(&child.past);
+        self.call_rules.past.share_of(&child.call_rules.past);
         let is_waiting = child.turn.is_waiting();
         let reply = take_tasks(child, at, &mut self.tasks);
         self.count_calls_of(at);

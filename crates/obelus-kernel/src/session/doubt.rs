@@ -19,7 +19,7 @@ impl Session {
         let at = match call {
             LocalCall::PreviewRead { question, call } => return self.repeat_preview_read(question, call),
             // An early call is started like any other, later.
-            LocalCall::Early { request, index } => match self.early.drop_call((request, index)) {
+            LocalCall::Early { request, index } => match self.calls_beside_steps.early.drop_call((request, index)) {
                 Some(at) => at,
                 None => return,
             },

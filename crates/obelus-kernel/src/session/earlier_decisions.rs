@@ -13,7 +13,7 @@ impl Session {
     /// Whether exactly this call was decided before, or is being asked about; that settles it.
     pub(super) fn settle_by_earlier_decision(&mut self, at: JobRef, call: &Call) -> bool {
         let refuses = call.is_declined();
-        if self.inbox.is_blank() && !self.past.shares_denials() && !refuses {
+        if self.inbox.is_blank() && !self.call_rules.past.shares_denials() && !refuses {
             return false;
         }
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return false };

@@ -22,10 +22,12 @@ impl Session {
         let asked = ElicitationRequest { key, text, schema };
         let (job, asked) = match id.local() {
             // No question is asked before the job of the call is known.
-            Some(LocalCall::Early { request, index }) => match self.early.elicit((request, index), asked) {
-                None => return,
-                Some(found) => found,
-            },
+            Some(LocalCall::Early { request, index }) => {
+                match self.calls_beside_steps.early.elicit((request, index), asked) {
+                    None => return,
+                    Some(found) => found,
+                }
+            }
             Some(LocalCall::Job(at)) => (self.scheduler.running_job(at), asked),
             Some(LocalCall::PreviewRead { .. }) | None => (None, asked),
         };
@@ -149,8 +151,8 @@ impl Session {
     /// Drops early calls that no job has claimed, and their questions.
     pub(super) fn drop_early_calls(&mut self) {
         // They count even if the final answer omits them.
-        (0..self.early.unclaimed()).for_each(|_| self.count_call());
-        for (call, key) in self.early.drop_unclaimed() {
+        (0..self.calls_beside_steps.early.unclaimed()).for_each(|_| self.count_call());
+        for (call, key) in self.calls_beside_steps.early.drop_unclaimed() {
             self.tasks.answer_elicitation(Routed::own(call), key, ElicitationAnswer::Gone);
         }
     }

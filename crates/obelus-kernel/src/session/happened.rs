@@ -46,7 +46,7 @@ impl Session {
     /// Records that a call that must not be repeated happened, or may have.
     pub(super) fn note_happened(&mut self, at: JobRef, why: Reason) {
         if let Some(effect) = self.unrepeatable_effect(at) {
-            self.past.require_person(effect, why);
+            self.call_rules.past.require_person(effect, why);
         }
     }
 
@@ -55,7 +55,7 @@ impl Session {
         for proposal in calls {
             let call = Call::read(proposal, self.context()).0;
             if call.acts() {
-                self.past.note_unwanted(self.proposed_effect(&call));
+                self.call_rules.past.note_unwanted(self.proposed_effect(&call));
             }
         }
     }
@@ -65,14 +65,14 @@ impl Session {
         for proposal in calls {
             self.inbox.forget_denial(&self.hash_of_proposal(proposal));
             let effect = self.proposed_effect(&Call::read(proposal, self.context()).0);
-            self.past.forget_shared_denial(&effect);
-            self.past.forget_unwanted(&effect);
+            self.call_rules.past.forget_shared_denial(&effect);
+            self.call_rules.past.forget_unwanted(&effect);
         }
     }
 
     /// The result of a call is known, so the next one is judged like any other.
     pub(super) fn forget_happened(&mut self, at: JobRef) {
-        if !self.past.requires_person()
+        if !self.call_rules.past.requires_person()
             || !self.scheduler.call(at).has_effect()
             || self.scheduler.job(at).is_result_unknown
         {
@@ -80,9 +80,9 @@ impl Session {
         }
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| frozen.call.clone()) else { return };
         let call = Arc::clone(self.scheduler.call(at));
-        self.past.no_longer_require_person(&self.effect_of(&call, &frozen));
+        self.call_rules.past.no_longer_require_person(&self.effect_of(&call, &frozen));
         // A person may have edited the call: then what was proposed is another effect, which may have happened.
-        self.past.forget_unwanted(&self.proposed_effect(&call));
+        self.call_rules.past.forget_unwanted(&self.proposed_effect(&call));
     }
 
     /// A call was done. Questions about the same effect say so; nothing is judged by it.
@@ -90,7 +90,7 @@ impl Session {
         if self.scheduler.call(at).has_effect()
             && let Some(effect) = self.effect_of_job(at)
         {
-            self.past.note_done(&effect, self.memory.now());
+            self.call_rules.past.note_done(&effect, self.memory.now());
         }
     }
 
@@ -99,7 +99,7 @@ impl Session {
         let owner = self.owner_of(&question.id);
         let done_at = |asked: &AskedCall| {
             let call = Call::read(&asked.call, owner.context()).0;
-            owner.past.done_at(&owner.effect_of(&call, &asked.call))
+            owner.call_rules.past.done_at(&owner.effect_of(&call, &asked.call))
         };
         question.calls.iter().map(done_at).collect()
     }
@@ -107,10 +107,10 @@ impl Session {
     /// Why a person must be asked before this call, if the same one happened without a result, or may have, or was
     /// denied. In a plan it had the references of its proposal.
     pub(super) fn happened_before(&self, call: &Call, frozen: &CallJson) -> Option<Reason> {
-        if !self.past.requires_person() {
+        if !self.call_rules.past.requires_person() {
             return None;
         }
-        let found = |effect: String| self.past.why_person(&effect).cloned();
+        let found = |effect: String| self.call_rules.past.why_person(&effect).cloned();
         let denied = || found(self.proposed_effect(call)).filter(|why| *why == Reason::DeniedBefore);
         found(self.effect_of(call, frozen)).or_else(denied)
     }
@@ -136,7 +136,7 @@ impl Session {
     /// A call is in doubt: until that is settled, it may have happened.
     pub(super) fn note_doubt(&mut self, at: JobRef) {
         if let Some(effect) = self.unrepeatable_effect(at) {
-            self.past.open_doubt(effect);
+            self.call_rules.past.open_doubt(effect);
             self.scheduler.note_doubt(at);
         }
     }
@@ -145,7 +145,7 @@ impl Session {
     pub(super) fn forget_doubt(&mut self, at: JobRef) {
         let effect = if self.scheduler.forget_doubt(at) { self.effect_of_job(at) } else { None };
         if let Some(effect) = effect {
-            self.past.close_doubt(&effect);
+            self.call_rules.past.close_doubt(&effect);
         }
     }
 
@@ -157,9 +157,9 @@ impl Session {
         });
         for (effect, is_in_doubt) in at_work {
             if is_in_doubt {
-                self.past.close_doubt(&effect);
+                self.call_rules.past.close_doubt(&effect);
             }
-            self.past.note_abandoned(effect);
+            self.call_rules.past.note_abandoned(effect);
         }
         child.delegates.iter().for_each(|(_, below)| self.note_abandoned(below));
     }
@@ -167,24 +167,24 @@ impl Session {
     /// A call was denied: the same one is ignored in other delegates and at the top too (ASK-3).
     pub(super) fn share_denial(&mut self, at: JobRef) {
         if let Some(effect) = self.effect_of_job(at) {
-            self.past.share_denial(effect, &self.constants.id);
+            self.call_rules.past.share_denial(effect, &self.constants.id);
         }
     }
 
     /// Whether the user has written since the same call was denied in another delegate or at the top; none if it was
     /// not. Paths of results do not matter there: each session has its own memory.
     pub(super) fn denied_elsewhere(&self, call: &Call, frozen: &CallJson) -> Option<bool> {
-        if !self.past.shares_denials() {
+        if !self.call_rules.past.shares_denials() {
             return None;
         }
-        self.past.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id)
+        self.call_rules.past.denied_elsewhere(&self.effect_of(call, frozen), &self.constants.id)
     }
 
     /// A denied call is requested again, or approved.
     pub(super) fn forget_shared_denial(&mut self, at: JobRef) {
-        let effect = if self.past.shares_denials() { self.effect_of_job(at) } else { None };
+        let effect = if self.call_rules.past.shares_denials() { self.effect_of_job(at) } else { None };
         if let Some(effect) = effect {
-            self.past.forget_shared_denial(&effect);
+            self.call_rules.past.forget_shared_denial(&effect);
         }
     }
 
@@ -192,14 +192,14 @@ impl Session {
     pub(super) fn share_past(&mut self) {
         self.note_repetitions();
         for child in self.delegates.iter_mut() {
-            child.past.share_of(&self.past);
+            child.call_rules.past.share_of(&self.call_rules.past);
             child.share_past();
         }
     }
 
     /// Open questions say if the same effect has happened meanwhile, or may have: an approval would repeat it.
     fn note_repetitions(&mut self) {
-        let requires = self.past.requires_person();
+        let requires = self.call_rules.past.requires_person();
         let concerned = |question: &Question| question.about == About::Call && (requires || question.may_repeat());
         for number in self.inbox.open_where(concerned) {
             let Some(question) = self.inbox.get(number) else { continue };

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber};
-use super::past::Past;
+use super::past::PastEffects;
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
 pub(super) use elicitation::{Elicitation, check_answer};
@@ -68,7 +68,7 @@ pub(super) struct InboxRecord<'a> {
     #[serde(rename = "written", default)]
     texts_by_people: Cow<'a, [String]>,
     #[serde(flatten)]
-    past: Cow<'a, Past>,
+    past: Cow<'a, PastEffects>,
 }
 
 /// A job that needs a person.
@@ -105,7 +105,7 @@ pub(super) type DecidedCalls = Vec<(String, Vec<JobRef>)>;
 
 impl Inbox {
     /// The inbox to store, with the past; none while a job waits or runs for a question.
-    pub(super) fn record<'a>(&'a self, past: &'a Past) -> Option<InboxRecord<'a>> {
+    pub(super) fn record<'a>(&'a self, past: &'a PastEffects) -> Option<InboxRecord<'a>> {
         let is_idle =
             self.granted.is_empty() && self.joined.is_empty() && self.asking.is_empty() && self.elicitations.is_empty();
         is_idle.then_some(InboxRecord {
@@ -120,7 +120,7 @@ impl Inbox {
     }
 
     /// Takes over a stored inbox, and returns the past. Questions stay numbered after the same number.
-    pub(super) fn restore(&mut self, stored: InboxRecord<'_>) -> Past {
+    pub(super) fn restore(&mut self, stored: InboxRecord<'_>) -> PastEffects {
         self.all = stored.all.into_owned();
         self.open = self.all.values().filter(|question| question.is_open()).map(|known| known.number().0).collect();
         self.places = stored.places.into_owned();

@@ -70,7 +70,7 @@ impl Session {
         if self.scheduler.job(at).is_approved {
             return self.judge_approved(at, call, &tool);
         }
-        self.consents.forget_use(at);
+        self.call_rules.consents.forget_use(at);
         self.judge_now(at, call, &tool)
     }
 
@@ -99,7 +99,7 @@ impl Session {
         let verdict = self.verdict_on(at, call, tool);
         if verdict.is_allowed() {
             if let [Reason::Consented { number, .. }] = verdict.reasons() {
-                self.consents.note_use(at, *number, call.raw.clone());
+                self.call_rules.consents.note_use(at, *number, call.raw.clone());
             }
             return Judged::Allowed;
         }

@@ -20,7 +20,7 @@ const MOST_DONE: usize = 100;
 /// What a session and its delegates remember together. Effects are identified by [`effect_of`].
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Past(Arc<SharedPast>);
+pub(super) struct PastEffects(Arc<SharedPast>);
 
 /// The past of a session and its delegates.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ struct DeniedEffect {
     user_wrote_since: bool,
 }
 
-impl Past {
+impl PastEffects {
     /// Records why an effect needs a person from now on.
     pub(super) fn require_person(&mut self, effect: String, why: Reason) {
         self.to_mut().happened.insert(effect, why);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_effect_in_doubt_needs_a_person_until_every_doubt_about_it_has_ended() {
-        let mut past = Past::default();
+        let mut past = PastEffects::default();
         past.open_doubt("a".to_owned());
         past.open_doubt("a".to_owned());
         past.close_doubt("a");
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_denial_does_not_replace_a_stronger_reason_and_an_approval_forgets_only_the_denial() {
-        let mut past = Past::default();
+        let mut past = PastEffects::default();
         past.require_person("a".to_owned(), Reason::MayHaveHappened);
         for effect in ["a", "b"] {
             past.note_unwanted(effect.to_owned());
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_denial_counts_in_other_sessions_of_the_same_past_until_the_user_has_written() {
-        let (mut past, mut other) = (Past::default(), Past::default());
+        let (mut past, mut other) = (PastEffects::default(), PastEffects::default());
         past.share_denial("a".to_owned(), "s");
         other.share_of(&past);
         assert_eq!((other.denied_elsewhere("a", "s"), other.denied_elsewhere("a", "s/0.0")), (None, Some(false)));
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_oldest_done_effect_is_forgotten_at_the_limit() {
-        let mut past = Past::default();
+        let mut past = PastEffects::default();
         (0..=MOST_DONE).for_each(|n| past.note_done(&n.to_string(), Time(i64::try_from(n).unwrap())));
         assert_eq!((past.done_at("0"), past.done_at("1")), (None, Some(Time(1))));
     }

@@ -22,7 +22,7 @@ impl Session {
             return;
         }
         let reads = self.reads_of(&Routed::own(number)).into_iter().take(MOST_PREVIEW_READS).collect();
-        self.previews.add(reads);
+        self.calls_beside_steps.previews.add(reads);
         self.start_reads();
     }
 
@@ -56,7 +56,7 @@ impl Session {
 
     fn start_reads(&mut self) {
         let room = usize::try_from(self.settings.max_parallel.max(1)).unwrap_or(usize::MAX);
-        while let Some(read) = self.previews.next(room) {
+        while let Some(read) = self.calls_beside_steps.previews.next(room) {
             self.send_preview_read(read);
         }
     }
@@ -70,12 +70,12 @@ impl Session {
         let mut start = self.start_of(Routed::own(read.id()), &read.tool, named, read.call.clone());
         start.attempt = read.attempt;
         self.tasks.push(Task::Call(Box::new(start)));
-        self.previews.begin(read);
+        self.calls_beside_steps.previews.begin(read);
     }
 
     /// Takes the outcome of a read, also of one that the driver has repeated for a person who decides.
     pub(super) fn take_preview_read(&mut self, question: u64, call: u32, outcome: &Outcome) {
-        let ended = self.previews.end(question, call);
+        let ended = self.calls_beside_steps.previews.end(question, call);
         let (id, of_question) = (LocalCall::PreviewRead { question, call }, Routed::own(QuestionNumber(question)));
         let again = || self.reads_of(&of_question).into_iter().find(|read| read.id() == id);
         let Some(read) = ended.or_else(again) else { return };
@@ -87,7 +87,7 @@ impl Session {
 
     /// Repeats a read that was running when its driver died.
     pub(super) fn repeat_preview_read(&mut self, question: u64, call: u32) {
-        let Some(read) = self.previews.end(question, call) else { return };
+        let Some(read) = self.calls_beside_steps.previews.end(question, call) else { return };
         self.send_preview_read(read);
         self.start_reads();
     }

@@ -16,12 +16,12 @@ use crate::policy::CallRefusal;
 impl Session {
     /// The settings of the agent's file.
     pub fn rules(&self) -> &Settings {
-        self.rules.changed().unwrap_or(&self.settings)
+        self.call_rules.file.changed().unwrap_or(&self.settings)
     }
 
     /// The mode that the agent's file had when the session was last opened.
     pub fn file_mode(&self) -> Mode {
-        self.rules.mode()
+        self.call_rules.file.mode()
     }
 
     /// Continues under other rules: settings, and new, changed or removed tools.
@@ -65,11 +65,11 @@ impl Session {
     /// Applies the file's settings. The mode changes only if the file's mode has changed: a person's choice for this
     /// session stays.
     pub(super) fn set_rules(&mut self, settings: Settings) {
-        let mode = if settings.mode == self.rules.mode() { self.settings.mode } else { settings.mode };
+        let mode = if settings.mode == self.call_rules.file.mode() { self.settings.mode } else { settings.mode };
         // Journals of earlier versions name no activities here: the session keeps its own.
         let known = if settings.activities.is_empty() { &self.settings } else { &settings };
         let (activities, persistent) = (known.activities.clone(), self.settings.persistent);
-        self.rules.replace(settings.clone());
+        self.call_rules.file.replace(settings.clone());
         self.settings = Arc::new(Settings { activities, persistent, mode, ..settings });
         let own = Arc::clone(&self.settings);
         self.delegates.iter_mut().for_each(|child| child.inherit_rules(&own));
@@ -80,7 +80,7 @@ impl Session {
     fn inherit_rules(&mut self, parent: &Settings) {
         let Settings { planning, persistent, .. } = *self.settings;
         let settings = Settings { planning, persistent, ..parent.for_delegate() };
-        self.rules.replace(settings.clone());
+        self.call_rules.file.replace(settings.clone());
         self.settings = Arc::new(settings);
         let own = Arc::clone(&self.settings);
         self.delegates.iter_mut().for_each(|child| child.inherit_rules(&own));
@@ -93,7 +93,7 @@ impl Session {
         let call = self.scheduler.call(at);
         let tool = call.tool.as_deref()?;
         let by_rules = || {
-            self.rules.changed()?;
+            self.call_rules.file.changed()?;
             // The tool's definition may have changed.
             let tool = self.context().tool(&tool.name).map_or(tool, AsRef::as_ref);
             self.verdict_on(at, call, tool).or_refusal().err()

@@ -37,7 +37,7 @@ pub(super) struct Scheduler {
     /// Jobs that may run as soon as there is room.
     ready: VecDeque<JobRef>,
     /// How many jobs run.
-    running: Running,
+    running: RunningJobs,
     /// The jobs of model requests other than the turn's own.
     model_calls: BTreeMap<u64, JobRef>,
     next_request: u64,
@@ -49,7 +49,7 @@ pub(super) struct Scheduler {
 
 /// The numbers of running jobs.
 #[derive(Clone, Copy, Default)]
-struct Running {
+struct RunningJobs {
     /// All of them, including detached ones.
     all: u32,
     /// Those that are detached and do not wait for a person.
@@ -159,7 +159,7 @@ impl Scheduler {
         change(&mut step.jobs[at.index()]);
         let after = step.count_of(at.index());
         step.open = step.open + usize::from(after.is_open) - usize::from(before.is_open);
-        let Running { all, detached, awaiting_user } = &mut self.running;
+        let RunningJobs { all, detached, awaiting_user } = &mut self.running;
         *all = *all + u32::from(after.is_running) - u32::from(before.is_running);
         *detached = *detached + u32::from(after.is_detached) - u32::from(before.is_detached);
         *awaiting_user = *awaiting_user + u32::from(after.awaits_user) - u32::from(before.awaits_user);

@@ -32,7 +32,10 @@ impl Session {
                 Message::Data(data) => data.output.as_ref(),
                 _ => None,
             });
-            ValueWrite { consent: output.and_then(|output| self.consents.of_proposal(&output.call)), ..write }
+            ValueWrite {
+                consent: output.and_then(|output| self.call_rules.consents.of_proposal(&output.call)),
+                ..write
+            }
         }))
     }
 
@@ -45,7 +48,7 @@ impl Session {
         provenance.each_write(&mut |one| {
             let Some(Message::Data(data)) = self.context().messages().get(one.message) else { return };
             let Some(output) = &data.output else { return };
-            one.consent = self.consents.of_proposal(&output.call);
+            one.consent = self.call_rules.consents.of_proposal(&output.call);
             self.mark_edits(one, &output.call);
         });
         Ok(provenance)

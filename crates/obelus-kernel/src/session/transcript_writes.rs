@@ -104,7 +104,7 @@ impl Session {
         self.transcribe_text(role, text.to_owned());
         self.memory.remember(Message::text(role, text));
         if role == Role::User {
-            self.past.note_user_message();
+            self.call_rules.past.note_user_message();
         }
     }
 

@@ -1,7 +1,8 @@
 //! Details of a call, for engineers. Channels show them on request.
 
 use obelus_kernel::session::{AskedCall, quoted_value};
-use obelus_kernel::{ControlField, visible};
+use obelus_kernel::visible;
+use obelus_notebook::control_field::ControlField;
 use serde_json::Value;
 
 use super::question::{QuestionViewBuilder, RowView};

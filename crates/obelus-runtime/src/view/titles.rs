@@ -11,9 +11,10 @@ use std::sync::Arc;
 use super::local_time::local_time;
 use super::pages::PageNotes;
 use crate::words::ToolNames;
+use obelus_kernel::CallJson;
 use obelus_kernel::text::in_language;
-use obelus_kernel::{CallJson, ControlField};
 use obelus_kernel::{Context, Time, Tool};
+use obelus_notebook::control_field::ControlField;
 use serde_json::Value;
 
 /// The titles of a session's tools.

@@ -1,9 +1,10 @@
 //! One rule: its condition and its answer.
 
+use obelus_kernel::CallJson;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{Answer, CallStatus, Prompt, Solution};
-use obelus_kernel::{CallJson, ControlField};
+use obelus_notebook::control_field::ControlField;
 use obelus_runtime::text::plain_text;
 use regex::Regex;
 use serde_json::Value;

@@ -3,11 +3,12 @@
 
 use std::fmt::Write as _;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};
 use obelus_kernel::session::{CallEntry, CallStatus, Prompt, TranscriptEntry, TranscriptEvent};
-use obelus_kernel::{CallJson, ControlField};
+use obelus_notebook::control_field::ControlField;
 use serde_json::{Map, Value, json};
 
 use super::outcome::{Proposed, error_words, head, names_in_short, params};

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallId, Decision, Outcome, QuestionId, Session};
-use obelus_kernel::{CallJson, ControlField};
 use obelus_kernel::{Context, Message, Role, plan};
+use obelus_notebook::control_field::ControlField;
 use obelus_runtime::{EventBody, Request, SessionEvent, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Map, Value, json};
 

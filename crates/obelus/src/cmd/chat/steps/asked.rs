@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallReport, CallStatus};
-use obelus_kernel::{CallJson, ControlField};
+use obelus_notebook::control_field::ControlField;
 use serde_json::Value;
 
 use super::StepPlace;
