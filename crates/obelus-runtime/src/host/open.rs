@@ -17,7 +17,7 @@ use crate::effect::needs_person;
 use crate::follower::Follower;
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
-use crate::restore::{Replica, Restored, SessionFactory, TurnStates, restore, view_at, view_interrupted};
+use crate::restore::{Replica, Restored, SessionFactory, TurnStates, restore, view_interrupted};
 use crate::secret::without_secrets_of;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
@@ -239,7 +239,13 @@ impl HostShared {
 
     pub(super) fn view(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
         let (spec, connections) = self.stored_parts(id)?;
-        Ok(view_at(self.store()?, id, &session_factory(id, &spec, &connections), at)?)
+        let replica = Replica::restore(self.store()?, id, &session_factory(id, &spec, &connections), at)?;
+        match at {
+            Some(at) if at > replica.last() => {
+                Err(HostError::NoRecord { session: id.to_owned(), records: replica.last(), at })
+            }
+            _ => Ok(replica.into_session()),
+        }
     }
 
     /// The spec and connections of a stored session.
@@ -250,11 +256,10 @@ impl HostShared {
         Ok((spec, connections))
     }
 
-    /// A session as it will be when it is opened after its process has ended; and its last record, if it rests after
-    /// that one.
+    /// The session as if its process had ended, and its last record if it rests there.
     pub(super) fn view_interrupted(&self, id: &str) -> Result<(Session, Option<u64>), HostError> {
         // The work of other processes is running, not in doubt.
-        if self.options.workers.is_some() {
+        if self.is_run_elsewhere() {
             return Ok((self.view(id, None)?, None));
         }
         let (spec, connections) = self.stored_parts(id)?;

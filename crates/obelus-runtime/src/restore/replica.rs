@@ -151,6 +151,11 @@ impl Replica {
         self.unfinished.calls()
     }
 
+    /// The session alone.
+    pub(crate) fn into_session(self) -> Session {
+        self.session
+    }
+
     /// The session, and all its unfinished tasks.
     pub(super) fn into_parts(self) -> (Session, Vec<Task>) {
         (self.session, self.unfinished.into_tasks())

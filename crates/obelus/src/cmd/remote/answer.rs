@@ -13,7 +13,7 @@ use obelus_runtime::people::Titles;
 use obelus_runtime::sessions::{Forked, SessionStatus};
 use serde_json::{Map, Value, json};
 
-use super::copy::SessionCopy;
+use super::copy::copied;
 use super::{followed, print_turn, rested, steps_that_read_it};
 use crate::cli::Verb;
 use crate::cmd::chat::styled;
@@ -144,8 +144,8 @@ fn body_of(verb: &Verb, row: &QuestionRow) -> Result<Option<AnswerBody>> {
 
 /// Prints the step of an effect in doubt that happened: it has no event of its own.
 async fn print_happened(client: &Client, row: &QuestionRow, result: Value) -> Result<()> {
-    let copy = SessionCopy::of(client, &row.session).await?;
-    let read = inspect::read(&copy.store, &row.session, None)?;
+    let copy = copied(client, &row.session).await?;
+    let read = inspect::read(&copy, &row.session, None)?;
     let phrases = words_of(None);
     let narrator = Narrator { phrases, titles: Titles::of(read.context(), phrases.code) };
     if let Some(step) =
