@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::{HostError, HostShared, Reopened, RulesChange, Slot, rules};
-use crate::actor::{Actor, ActorStart, End, Journal};
+use crate::actor::{Actor, ActorStart, End, Journal, Pictures};
 use crate::connector::Connections;
 use crate::effect::needs_person;
 use crate::follower::Follower;
@@ -222,7 +222,7 @@ impl HostShared {
         let lock = store.lock(id)?;
         let session_factory = session_factory(id, spec, connections);
         let restored = restore(store, id, &session_factory)?;
-        let journal = Journal::new(Arc::clone(store), id, session_factory, lock);
+        let journal = Journal::new(Arc::clone(store), id, spec.catalogue_name(), session_factory, lock);
         Ok(Opened::restored(restored, journal))
     }
 
@@ -345,8 +345,7 @@ impl HostShared {
             clock: self.options.clock,
             journal,
             files,
-            images,
-            attached: Arc::clone(slot.attached()),
+            pictures: Pictures { images, attached: Arc::clone(slot.attached()) },
             feed: Arc::clone(slot.feed()),
             idle_after: self.options.idle_after.filter(|_| is_stored),
         };
