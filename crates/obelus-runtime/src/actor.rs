@@ -235,26 +235,26 @@ impl Actor {
         if let Some(failure) = self.writing.failure() {
             let mut retry = std::pin::pin!(tokio::time::sleep(failure.pause));
             loop {
-                let news = tokio::select! {
+                let result = tokio::select! {
                     biased;
                     command = self.commands.recv() => return Wake::Command(command),
                     () = &mut retry => return Wake::Retry,
-                    news = self.work.next() => news,
+                    result = self.work.next() => result,
                 };
                 // Running work continues meanwhile; its results are queued.
-                let outcome = self.outcome(news);
+                let outcome = self.outcome(result);
                 self.work.add_outcomes(outcome);
             }
         }
         let mut timer = std::pin::pin!(timer(self.next_timer()));
         loop {
-            let news = tokio::select! {
+            let result = tokio::select! {
                 biased;
-                news = self.work.next() => news,
+                result = self.work.next() => result,
                 command = self.commands.recv() => return Wake::Command(command),
                 wake = &mut timer => return wake,
             };
-            if let Some(input) = self.outcome(news) {
+            if let Some(input) = self.outcome(result) {
                 return Wake::Outcome(input);
             }
         }
@@ -269,8 +269,8 @@ impl Actor {
     }
 
     /// The input for the result of some work.
-    fn outcome(&mut self, news: WorkResult) -> Option<Input> {
-        match news {
+    fn outcome(&mut self, result: WorkResult) -> Option<Input> {
+        match result {
             WorkResult::Outcome(input) => Some(input),
             WorkResult::Part(part) => self.take_part(part),
             WorkResult::Nothing => None,

@@ -31,7 +31,7 @@ pub(super) struct AcceptedInput {
     /// The resulting tasks.
     pub(super) tasks: Vec<Task>,
     /// Whether it changed the memory.
-    pub(super) is_news: bool,
+    pub(super) changes_memory: bool,
     /// The resulting events, if there was a subscriber when it was taken.
     pub(super) events: Option<Vec<EventBody>>,
     /// Whether its calls are speculative reads: they were started before it is durable.
@@ -217,9 +217,9 @@ impl Actor {
             let handed_out = self.buffers.tasks.len();
             self.buffers.tasks.extend(std::iter::from_fn(|| self.session.poll()));
             if let Some(input) = for_events {
-                let is_news = self.session.context().length() > before;
+                let changes_memory = self.session.context().length() > before;
                 let tasks = &self.buffers.tasks[handed_out..];
-                events.extend(EventBody::of(&self.session, at, &input, is_news, tasks));
+                events.extend(EventBody::of(&self.session, at, &input, changes_memory, tasks));
             }
         }
         self.buffers.inputs = batch;
@@ -274,11 +274,11 @@ impl Actor {
         let before = self.session.context().length();
         let input = Arc::new(input);
         let InputEffects { tasks, digest } = advance(&mut self.session, at, Input::clone(&input))?;
-        let is_news = self.session.context().length() > before;
+        let changes_memory = self.session.context().length() > before;
         let has_consumers = self.report.feed.has_consumers();
-        let events = has_consumers.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
+        let events = has_consumers.then(|| EventBody::of(&self.session, at, &input, changes_memory, &tasks));
         let record = Record { at, input: Arc::clone(&input), id, digest: Some(digest) };
-        batch.add(record, AcceptedInput { at, input, tasks, is_news, events, is_speculative: false });
+        batch.add(record, AcceptedInput { at, input, tasks, changes_memory, events, is_speculative: false });
         Ok(())
     }
 

@@ -21,7 +21,7 @@ impl Actor {
     pub(super) fn perform_taken(&mut self, all: Vec<AcceptedInput>) {
         let mut rest = None;
         let mut latest = self.clock.latest();
-        for AcceptedInput { at, input, tasks, is_news, events, is_speculative } in all {
+        for AcceptedInput { at, input, tasks, changes_memory, events, is_speculative } in all {
             self.record += 1;
             latest = at;
             self.before(&input);
@@ -29,7 +29,9 @@ impl Actor {
                 files.log_input(at, &input);
             }
             // If somebody has subscribed since the input was taken, events are created from the current session.
-            self.publish(at, || events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, is_news, &tasks)));
+            self.publish(at, || {
+                events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, changes_memory, &tasks))
+            });
             for task in tasks {
                 match task {
                     Task::Call(start) if is_speculative => self.log_start(&start),

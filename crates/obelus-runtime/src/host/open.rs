@@ -14,7 +14,7 @@ use super::{HostError, HostShared, Reopened, RulesChange, Slot, rules};
 use crate::actor::{Actor, ActorStart, End, Journal, Pictures};
 use crate::connector::Connections;
 use crate::effect::needs_person;
-use crate::follower::Follower;
+use crate::follower::{Follower, FollowerStart};
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
 use crate::restore::{Replica, Restored, SessionFactory, TurnStates, restore, view_interrupted};
@@ -292,10 +292,16 @@ impl HostShared {
         slot.feed().resume_at(replica.last());
         let (sender, commands) = mpsc::unbounded_channel();
         let (over, ended) = watch::channel(false);
-        let session_factory = session_factory(id, spec, &connections);
-        let (workers, feed) = (Arc::clone(workers), Arc::clone(slot.feed()));
-        let follower = Follower::new(id, replica, session_factory, workers, feed, self.options.clock, commands);
-        let mut follower = follower.with(spec.language.as_deref(), self.options.idle_after);
+        let begin = FollowerStart {
+            replica,
+            session_factory: session_factory(id, spec, &connections),
+            workers: Arc::clone(workers),
+            clock: self.options.clock,
+            feed: Arc::clone(slot.feed()),
+            commands,
+            idle_after: self.options.idle_after,
+        };
+        let mut follower = Follower::new(begin, spec.language.as_deref());
         slot.begin(sender, ended, Reopened { rules, ..Reopened::default() });
         let (slot, store) = (Arc::clone(slot), Arc::clone(self.store()?));
         self.spawn(async move {

@@ -99,7 +99,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     let holder = is_alone.then(|| GuestServer::open(host.clone(), &folder)).transpose()?;
     let held = holder.map(|holder| tokio::spawn(holder.serve(is_over)));
     let mut bot = telegram::RunningBot::start(bot, &service, &folder);
-    let took_up = tokio::spawn(async move { service.restore().await });
+    let restoring = tokio::spawn(async move { service.restore().await });
     let signal = end_signal()?;
     server
         .serve(async {
@@ -112,7 +112,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     if is_alone {
         let _ = tokio::time::timeout(grace, host.settled()).await;
     }
-    took_up.abort();
+    restoring.abort();
     drop((over, server_file));
     let ended = bot.stop().await;
     if let Some(held) = held {

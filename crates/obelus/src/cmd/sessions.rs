@@ -222,7 +222,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         },
         Verb::Value { value } => {
             let question = asked(&args.id, &args.store)?;
-            Decision::Value { value: super::people::value_said(value, question.schema.as_ref()) }
+            Decision::Value { value: super::people::argument_value(value, question.schema.as_ref()) }
         }
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;

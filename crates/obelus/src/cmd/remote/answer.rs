@@ -17,7 +17,7 @@ use super::copy::copied;
 use super::{followed, print_turn, rested, steps_that_read_it};
 use crate::cli::Verb;
 use crate::cmd::chat::styled;
-use crate::cmd::people::{Narrator, by_in_words, happened_step, only_calls, value_said};
+use crate::cmd::people::{Narrator, argument_value, by_in_words, happened_step, only_calls};
 use crate::cmd::run::is_same_call;
 use crate::cmd::sessions::inspect;
 use crate::cmd::sessions::transfer::print_fork;
@@ -130,7 +130,7 @@ fn body_of(verb: &Verb, row: &QuestionRow) -> Result<Option<AnswerBody>> {
             Value::Object(params) => AnswerBody::Edit { params },
             _ => bail!("{}", fill(words_of(None).answering.is_an_object, &["--params"])),
         },
-        Verb::Value { value } => AnswerBody::Value { value: value_said(value, row.schema.as_ref()) },
+        Verb::Value { value } => AnswerBody::Value { value: argument_value(value, row.schema.as_ref()) },
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
             if let (None, Some(steps)) = (&result, steps_that_read_it(row)) {
