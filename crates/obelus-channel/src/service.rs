@@ -49,7 +49,7 @@ use obelus_kernel::{Message, Role};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::text::hex;
-use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
+use obelus_runtime::{Host, Language, SessionHandle, SessionSpec, StoreError};
 use sha2::{Digest as _, Sha256};
 
 use crate::ChannelError;
@@ -186,15 +186,7 @@ impl Service {
         let Some(at) = at else { return self.read(id, read).await };
         check_id(id)?;
         let id = id.to_owned();
-        let work = move |host: &Host| {
-            if at > 0 && host.records(&id, at - 1, at)?.is_empty() {
-                let rows = host.list()?;
-                let records = rows.iter().find(|row| row.id == id).map_or(0, |row| row.records);
-                return Err(HostError::NoRecord { session: id, records, at }.into());
-            }
-            Ok(read(&host.view(&id, Some(at))?))
-        };
-        self.blocking(work).await
+        self.blocking(move |host| Ok(read(&host.view(&id, Some(at))?))).await
     }
 
     /// Runs blocking work with the store on a separate thread.

@@ -13,6 +13,9 @@
 //! | `perform` | performing tasks, and publishing events |
 //! | `inputs` | inputs from people, and edits of the state file |
 //! | `attached` | pictures for the next message |
+//! | `recovery` | tasks that an earlier process left |
+//! | `writing` | failures to store inputs |
+//! | `lifetime` | when it checkpoints, and when it ends |
 //! | `preview_refresh` | repeated reads of a question, for a person who decides late |
 //! | `running` | running calls, model requests and file reads |
 //! | `elicitations`, `parts` | questions from running calls, and partial answers of the model |
@@ -24,12 +27,15 @@ mod command;
 mod elicitations;
 mod inputs;
 mod intake;
+mod lifetime;
 mod parts;
 mod perform;
 mod preview_refresh;
+mod recovery;
 pub(crate) mod report;
 mod running;
 pub(crate) mod waiters;
+mod writing;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -39,24 +45,24 @@ use obelus_kernel::Time;
 use obelus_kernel::session::refusals::RefusalCode;
 use obelus_kernel::session::{Input, Refused, Session, Task};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, SessionClock};
 use crate::connector::{Connections, Services};
 use crate::events::{EventBody, Feed};
-use crate::images::ImageStore;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::InputId;
-pub(crate) use attached::Attached;
+pub(crate) use attached::{Attached, Pictures};
 pub(crate) use command::{ActorCommand, InputCommand, WaitFor};
 use intake::Incoming;
 pub(crate) use intake::Journal;
-use parts::StreamedText;
+use lifetime::Lifetime;
+use recovery::Recovery;
 use report::Reporter;
 use running::{RunningWork, WorkResult};
 pub(crate) use waiters::Wait;
 use waiters::Waiters;
+use writing::WriteState;
 
 /// The limit of outcomes in one batch: one commit serves them all, and none waits long.
 const MOST_AT_ONCE: usize = 256;
@@ -64,72 +70,42 @@ const MOST_AT_ONCE: usize = 256;
 /// After this many batches without a wait, the actor yields to other sessions.
 const BATCHES_IN_A_ROW: u32 = 64;
 
-/// How long a session rests before a checkpoint: the next turn may follow soon, even from a busy client, and a
-/// checkpoint is as large as the session's memory.
-const CHECKPOINT_DELAY: Duration = Duration::from_millis(250);
-
-/// After this many records a resting session is checkpointed at once, to limit the replay when it is restored.
-const MOST_RECORDS: u64 = 1024;
-
-/// The first and the longest pause before writing is retried after a failure.
-const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
-
 /// The actor of one session.
 pub(crate) struct Actor {
     session: Session,
-    /// The name of its agent in the catalogue.
-    agent: String,
-    clock: Clock,
-    /// The time of the latest input.
-    latest: Time,
+    clock: SessionClock,
     /// The number of inputs taken.
     record: u64,
-    /// The number of inputs at the last checkpoint, or when the session was opened.
-    checkpointed: u64,
-    /// When the latest input was taken.
-    active_at: Instant,
     journal: Option<Journal>,
     work: RunningWork,
-    streamed: StreamedText,
     report: Reporter,
     commands: mpsc::UnboundedReceiver<ActorCommand>,
     waiters: Waiters,
     services: Option<Arc<dyn Services>>,
-    images: ImageStore,
-    /// Pictures for the next message.
-    attached: Arc<Attached>,
-    /// Inputs from people that wait until an edit of the state file is processed.
+    pictures: Pictures,
+    inputs: SentInputs,
+    recovery: Recovery,
+    writing: WriteState,
+    lifetime: Lifetime,
+    buffers: BatchBuffers,
+}
+
+/// Inputs from people and services.
+#[derive(Default)]
+struct SentInputs {
+    /// Inputs that wait until an edit of the state file is processed.
     deferred: VecDeque<InputCommand>,
-    /// Tasks left by an earlier process. They resume when somebody sends an input or waits.
-    tasks_to_resume: Vec<Task>,
-    is_awake: bool,
-    /// Whether the tasks of an earlier process are being resumed: until the turn rests or nothing runs.
-    is_settling: bool,
-    /// Whether the session must still be told that it has lost data which only an earlier process had.
-    must_report_process_lost: bool,
     /// Records of input ids, if there is no store.
     records_of_ids: BTreeMap<InputId, u64>,
     /// The latest time at which questions were due.
     latest_tick: Option<Time>,
-    failure: Option<WriteFailure>,
-    /// The number of failures since the last successful write.
-    failures: u32,
-    /// How long it may be idle before it ends; none means for ever.
-    idle_after: Option<Duration>,
-    /// Whether to end as soon as it is idle.
-    may_unload: bool,
-    /// The buffer of the latest batch, for reuse.
-    batch_buffer: Vec<Incoming>,
-    /// Tasks of the latest batch.
-    tasks: Vec<Task>,
 }
 
-/// Outcomes could not be stored.
-struct WriteFailure {
-    refused: Refused,
-    pause: Duration,
-    /// Whether the session cannot be restored either.
-    is_final: bool,
+/// The buffers of the latest batch, for reuse.
+#[derive(Default)]
+struct BatchBuffers {
+    inputs: Vec<Incoming>,
+    tasks: Vec<Task>,
 }
 
 /// The initial state of an actor.
@@ -143,8 +119,7 @@ pub(crate) struct ActorStart {
     pub(crate) clock: Clock,
     pub(crate) journal: Option<Journal>,
     pub(crate) files: Option<SessionFiles>,
-    pub(crate) images: ImageStore,
-    pub(crate) attached: Arc<Attached>,
+    pub(crate) pictures: Pictures,
     pub(crate) feed: Arc<Feed>,
     pub(crate) idle_after: Option<Duration>,
 }
@@ -172,52 +147,25 @@ enum Wake {
 
 impl Actor {
     pub(crate) fn new(begin: ActorStart, spec: &SessionSpec, commands: mpsc::UnboundedReceiver<ActorCommand>) -> Self {
-        let ActorStart {
-            session,
-            record,
-            open,
-            connections,
-            clock,
-            journal,
-            files,
-            images,
-            attached,
-            feed,
-            idle_after,
-        } = begin;
-        attached.resume(record);
-        let work = RunningWork::new(&connections, spec.folder.clone(), spec.local.unattended);
-        let must_report_process_lost = session.has_observations() || session.has_elicitations();
+        let ActorStart { session, record, open, connections, clock, journal, files, pictures, feed, idle_after } =
+            begin;
+        pictures.attached.resume(record);
         Self {
-            agent: spec.catalogue_name(),
-            latest: Time::default(),
+            clock: SessionClock::new(clock),
             record,
-            checkpointed: record,
-            active_at: Instant::now(),
             journal,
-            work,
-            streamed: StreamedText::default(),
+            work: RunningWork::new(&connections, spec.folder.clone(), spec.local.unattended),
             report: Reporter::new(feed, files, spec.language.as_deref()),
             commands,
             waiters: Waiters::default(),
             services: connections.services,
-            images,
-            attached,
-            deferred: VecDeque::new(),
-            tasks_to_resume: open,
-            is_awake: false,
-            is_settling: false,
-            must_report_process_lost,
-            records_of_ids: BTreeMap::new(),
-            latest_tick: None,
-            failure: None,
-            failures: 0,
-            idle_after,
-            may_unload: false,
-            batch_buffer: Vec::new(),
-            tasks: Vec::new(),
+            pictures,
+            inputs: SentInputs::default(),
+            recovery: Recovery::new(&session, open),
+            writing: WriteState::default(),
+            lifetime: Lifetime::new(record, idle_after),
+            buffers: BatchBuffers::default(),
             session,
-            clock,
         }
     }
 
@@ -232,10 +180,10 @@ impl Actor {
                 }
             }
             if self.session.is_at_rest()
-                && let Some(command) = self.deferred.pop_front()
+                && let Some(command) = self.inputs.deferred.pop_front()
             {
                 self.handle_input(command).await;
-            } else if self.failure.is_none() && self.work.has_outcomes() {
+            } else if self.writing.failure().is_none() && self.work.has_outcomes() {
                 self.take_outcomes(None).await;
             } else {
                 match self.wait().await {
@@ -247,13 +195,13 @@ impl Actor {
                     }
                     Wake::Command(None) => return End::Requested,
                     Wake::Due => self.tick().await,
-                    Wake::Retry => self.failure = None,
+                    Wake::Retry => self.writing.retry(),
                     Wake::Checkpoint => self.store_checkpoint(),
                     Wake::Idle if may_end(&self.commands) => return End::Idle,
                     Wake::Idle => {}
                 }
             }
-            if self.is_broken() {
+            if self.writing.is_broken() {
                 return End::Broken;
             }
             self.answer_waiters();
@@ -268,16 +216,13 @@ impl Actor {
     /// Checkpoints the session, ends its services, and answers those who still wait.
     pub(crate) async fn end(mut self: Box<Self>) {
         self.store_checkpoint();
-        let refused = match self.failure.take() {
-            Some(failure) => failure.refused,
-            None => ended_refusal(),
-        };
+        let refused = self.writing.failure().map_or_else(ended_refusal, |failure| failure.refused.clone());
         self.waiters.refuse(&refused);
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
             command.refuse(&refused);
         }
-        self.deferred.drain(..).for_each(|command| command.answer(Err(refused.clone())));
+        self.inputs.deferred.drain(..).for_each(|command| command.answer(Err(refused.clone())));
         let services = self.services.take();
         drop(self);
         if let Some(services) = services {
@@ -287,29 +232,29 @@ impl Actor {
 
     /// Waits for the next event or command. It is cancel-safe.
     async fn wait(&mut self) -> Wake {
-        if let Some(failure) = &self.failure {
+        if let Some(failure) = self.writing.failure() {
             let mut retry = std::pin::pin!(tokio::time::sleep(failure.pause));
             loop {
-                let news = tokio::select! {
+                let result = tokio::select! {
                     biased;
                     command = self.commands.recv() => return Wake::Command(command),
                     () = &mut retry => return Wake::Retry,
-                    news = self.work.next() => news,
+                    result = self.work.next() => result,
                 };
                 // Running work continues meanwhile; its results are queued.
-                let outcome = self.outcome(news);
+                let outcome = self.outcome(result);
                 self.work.add_outcomes(outcome);
             }
         }
         let mut timer = std::pin::pin!(timer(self.next_timer()));
         loop {
-            let news = tokio::select! {
+            let result = tokio::select! {
                 biased;
-                news = self.work.next() => news,
+                result = self.work.next() => result,
                 command = self.commands.recv() => return Wake::Command(command),
                 wake = &mut timer => return wake,
             };
-            if let Some(input) = self.outcome(news) {
+            if let Some(input) = self.outcome(result) {
                 return Wake::Outcome(input);
             }
         }
@@ -317,19 +262,15 @@ impl Actor {
 
     /// The next timer, and how long until then.
     fn next_timer(&self) -> Option<(Duration, Wake)> {
-        let until =
-            |Time(due): Time| Duration::from_millis(u64::try_from(due.saturating_sub((self.clock)().0)).unwrap_or(0));
-        let due = self.due().map(|due| (until(due), Wake::Due));
-        let checkpoint = CHECKPOINT_DELAY.saturating_sub(self.active_at.elapsed());
-        let checkpoint = self.needs_checkpoint().then_some((checkpoint, Wake::Checkpoint));
-        let idle = self.idle_after.filter(|_| self.is_idle());
-        let idle = idle.map(|idle| (if self.may_unload { Duration::ZERO } else { idle }, Wake::Idle));
+        let due = self.due().map(|due| (self.clock.until(due), Wake::Due));
+        let checkpoint = self.needs_checkpoint().then(|| (self.lifetime.until_checkpoint(), Wake::Checkpoint));
+        let idle = self.lifetime.until_end().filter(|_| self.is_idle()).map(|idle| (idle, Wake::Idle));
         [due, checkpoint, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
     }
 
     /// The input for the result of some work.
-    fn outcome(&mut self, news: WorkResult) -> Option<Input> {
-        match news {
+    fn outcome(&mut self, result: WorkResult) -> Option<Input> {
+        match result {
             WorkResult::Outcome(input) => Some(input),
             WorkResult::Part(part) => self.take_part(part),
             WorkResult::Nothing => None,
@@ -341,7 +282,7 @@ impl Actor {
         match command {
             ActorCommand::Inspect(read) => read(&self.session),
             ActorCommand::Attach { path, answer } => {
-                let _ = answer.send(self.attach(&path));
+                let _ = answer.send(self.pictures.attach(&path));
             }
             ActorCommand::Services { answer } => {
                 // Using services starts them, and nothing of a paused session starts (DUR-11).
@@ -355,10 +296,10 @@ impl Actor {
                 self.waiters.add(waiter);
             }
             ActorCommand::Input(command) => {
-                self.may_unload = false;
+                self.lifetime.keep();
                 self.take_command_input(*command).await;
             }
-            ActorCommand::Unload => self.may_unload = true,
+            ActorCommand::Unload => self.lifetime.unload(),
             ActorCommand::End => return Some(End::Requested),
         }
         self.answer_waiters();
@@ -367,8 +308,7 @@ impl Actor {
 
     /// When questions expire, or people are reminded of them.
     fn due(&self) -> Option<Time> {
-        let may = self.is_awake && self.session.paused().is_none();
-        self.session.timeout().filter(|due| may && self.latest_tick != Some(*due))
+        self.due_later().filter(|due| self.recovery.is_awake() && self.inputs.latest_tick != Some(*due))
     }
 
     /// Like [`Self::due`], for a session that is about to be dropped from memory.
@@ -381,22 +321,22 @@ impl Actor {
         let due = self.session.timeout();
         if self.take_inputs([Input::Tick]).await.is_ok() {
             // A time that stays due is reported once.
-            self.latest_tick = due;
+            self.inputs.latest_tick = due;
         }
     }
 
     /// Resumes the tasks of an earlier process, and retries failed writes.
     async fn wake(&mut self) {
-        self.is_awake = true;
-        self.failure = None;
-        if self.must_report_process_lost && !self.tasks_to_resume.is_empty() && self.session.paused().is_none() {
+        self.recovery.wake();
+        self.writing.retry();
+        if self.recovery.must_report_loss() && !self.recovery.is_done() && self.session.paused().is_none() {
             // Callers that wait get the failure.
             let _ = self.take(Vec::new()).await;
         }
         self.ask_during_pause().await;
         self.resume_tasks();
         // Questions may have expired meanwhile.
-        let now = self.now();
+        let now = self.clock.now();
         if self.due().is_some_and(|due| due <= now) {
             self.tick().await;
         }
@@ -404,17 +344,16 @@ impl Actor {
 
     /// Whether nothing runs and nobody waits.
     fn is_idle(&self) -> bool {
-        self.is_still() && self.waiters.is_empty() && self.attached.is_empty() && self.failure.is_none()
+        self.is_still()
+            && self.waiters.is_empty()
+            && self.pictures.attached.is_empty()
+            && self.writing.failure().is_none()
     }
 
     /// Whether nothing runs.
     fn is_still(&self) -> bool {
         let is_done = self.session.is_at_rest() || self.session.paused().is_some();
-        is_done && self.work.is_empty() && self.deferred.is_empty()
-    }
-
-    fn is_broken(&self) -> bool {
-        self.failure.as_ref().is_some_and(|failure| failure.is_final)
+        is_done && self.work.is_empty() && self.inputs.deferred.is_empty()
     }
 
     /// Answers those who wait, if the session rests or has failed.
@@ -422,11 +361,11 @@ impl Actor {
         if self.waiters.is_empty() {
             return;
         }
-        if let Some(failure) = &self.failure {
+        if let Some(failure) = self.writing.failure() {
             return self.waiters.refuse(&failure.refused);
         }
-        self.is_settling &= !self.work.is_empty();
-        let is_busy = self.is_settling || self.work.has_outcomes() || !self.deferred.is_empty();
+        let is_settling = self.recovery.is_settling(!self.work.is_empty());
+        let is_busy = is_settling || self.work.has_outcomes() || !self.inputs.deferred.is_empty();
         let (session, is_still) = (&self.session, self.is_still());
         let is_at_rest = session.is_at_rest() && !is_busy;
         self.waiters.answer(session, |what| match what {

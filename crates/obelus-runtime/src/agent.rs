@@ -115,7 +115,8 @@ struct State {
     description: Option<Wording>,
     data: Option<Value>,
     /// Fields that the session maintains itself.
-    kept: ManagedFields,
+    #[serde(rename = "kept")]
+    managed: ManagedFields,
 }
 
 /// An agent, read and checked.
@@ -281,7 +282,7 @@ fn settings(file: &File, language: Option<String>) -> Settings {
         dialect: file.dialect,
         // An agent works in conversations (LOOP-7).
         follow_up: file.follow_up.unwrap_or(FollowUp::UntilDone),
-        managed: file.state.kept.clone(),
+        managed: file.state.managed.clone(),
         show: file.show.clone(),
         language,
         time_zone: file.time_zone.clone(),

@@ -289,10 +289,10 @@ impl StepView {
 }
 
 impl EventBody {
-    /// The events of an input, in order: of the input itself, and of its tasks. `is_news` says whether it changed the
+    /// The events of an input, in order: of the input itself, and of its tasks. `changes_memory` says whether it changed the
     /// memory. The session is in its state right after the input, so that a replay gives the same events.
-    pub(crate) fn of(session: &Session, at: Time, input: &Input, is_news: bool, tasks: &[Task]) -> Vec<Self> {
-        let mut all: Vec<Self> = Self::of_input(input, is_news).into_iter().collect();
+    pub(crate) fn of(session: &Session, at: Time, input: &Input, changes_memory: bool, tasks: &[Task]) -> Vec<Self> {
+        let mut all: Vec<Self> = Self::of_input(input, changes_memory).into_iter().collect();
         // These inputs expire questions.
         if matches!(input, Input::Tick | Input::State { .. } | Input::Rules { .. }) {
             let has_expired =
@@ -306,7 +306,7 @@ impl EventBody {
         all
     }
 
-    fn of_input(input: &Input, is_news: bool) -> Option<Self> {
+    fn of_input(input: &Input, changes_memory: bool) -> Option<Self> {
         Some(match input {
             Input::User { text, by } => Self::UserSaid { text: text.clone(), by: by.clone() },
             Input::Used { id, used } => Self::Used { request: id.clone(), used: *used },
@@ -315,7 +315,7 @@ impl EventBody {
                 Self::QuestionDecided { question: question.clone(), decision: decision.clone(), by: by.clone() }
             }
             Input::Revoke { consent, by } => Self::ConsentRevoked { consent: *consent, by: by.clone() },
-            Input::Event { event, .. } if is_news => Self::Happened { event: event.clone() },
+            Input::Event { event, .. } if changes_memory => Self::Happened { event: event.clone() },
             Input::State { by, .. } => Self::StateEdited { by: by.clone() },
             Input::Mode { mode } => Self::ModeChanged { mode: *mode },
             Input::Rules { .. } => Self::RulesChanged,

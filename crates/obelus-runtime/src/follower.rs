@@ -62,7 +62,7 @@ pub(crate) struct Follower {
     session_factory: SessionFactory,
     workers: Arc<dyn Workers>,
     clock: Clock,
-    report: Option<Reporter>,
+    report: Reporter,
     feed: Arc<Feed>,
     commands: mpsc::UnboundedReceiver<ActorCommand>,
     waiters: Waiters,
@@ -74,37 +74,36 @@ pub(crate) struct Follower {
     failure: Option<(Instant, Refused)>,
 }
 
+/// The initial state of a follower.
+pub(crate) struct FollowerStart {
+    pub(crate) replica: Replica,
+    pub(crate) session_factory: SessionFactory,
+    pub(crate) workers: Arc<dyn Workers>,
+    pub(crate) clock: Clock,
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) commands: mpsc::UnboundedReceiver<ActorCommand>,
+    pub(crate) idle_after: Option<Duration>,
+}
+
 impl Follower {
-    pub(crate) fn new(
-        id: &str,
-        replica: Replica,
-        session_factory: SessionFactory,
-        workers: Arc<dyn Workers>,
-        feed: Arc<Feed>,
-        clock: Clock,
-        commands: mpsc::UnboundedReceiver<ActorCommand>,
-    ) -> Self {
+    /// Follows a session. `language` is that of its steps.
+    pub(crate) fn new(begin: FollowerStart, language: Option<&str>) -> Self {
+        let FollowerStart { replica, session_factory, workers, clock, feed, commands, idle_after } = begin;
         Self {
-            id: id.to_owned(),
+            id: replica.id().to_owned(),
             reached: replica.last(),
             replica,
             session_factory,
             workers,
             clock,
-            report: None,
+            report: Reporter::new(Arc::clone(&feed), None, language),
             feed,
             commands,
             waiters: Waiters::default(),
-            idle_after: None,
+            idle_after,
             pause: PAUSE[0],
             failure: None,
         }
-    }
-
-    /// Sets the language of steps, and the idle time after which it ends.
-    pub(crate) fn with(self, language: Option<&str>, idle_after: Option<Duration>) -> Self {
-        let report = Some(Reporter::new(Arc::clone(&self.feed), None, language));
-        Self { report, idle_after, ..self }
     }
 
     /// Runs until it is idle for long or told to end.
@@ -231,22 +230,20 @@ impl Follower {
         self.pause = PAUSE[0];
         for record in records {
             let (at, input) = (record.at, Arc::clone(&record.input));
-            let heard =
+            let effects =
                 self.replica.apply(record).map_err(|error| Refused::new(RefusalCode::Damaged, error.to_string()))?;
             let last = self.replica.last();
             if !self.feed.skip_record(last) {
-                let events = EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks);
+                let events = EventBody::of(self.replica.session(), at, &input, effects.changes_memory, &effects.tasks);
                 self.feed.publish(last, at, events);
             }
         }
         self.reached = self.reached.max(self.replica.last());
-        if let Some(report) = &mut self.report {
-            let session = self.replica.session_mut();
-            if self.feed.is_watched() {
-                self.feed.publish_transient(at, [report.progress(session)]);
-            } else {
-                report.skip(session);
-            }
+        let session = self.replica.session_mut();
+        if self.feed.is_watched() {
+            self.feed.publish_transient(at, [self.report.progress(session)]);
+        } else {
+            self.report.skip(session);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 //! | `history` | events that are no longer in memory |
 //! | `list` | summaries of sessions that are not in memory |
 //! | `news` | events of all stored sessions |
+//! | `read` | reading stored sessions |
 //! | `rules` | changes of the agent's file |
 //! | `transfer` | forks, exports and imports |
 
@@ -18,6 +19,7 @@ mod history;
 mod list;
 mod news;
 mod open;
+mod read;
 mod rules;
 mod slot;
 mod transfer;
@@ -28,21 +30,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use obelus_kernel::policy::Why;
-use obelus_kernel::session::{Input, Mode, Refused, Session};
+use obelus_kernel::session::{Input, Mode, Refused};
 use obelus_words::{Language, fill};
 use tokio::task::JoinSet;
 
 use crate::actor::ActorCommand;
 use crate::clock::{Clock, system_clock};
 use crate::connector::{ConnectError, Connector};
-use crate::events::{EventNumber, SessionEvent};
 use crate::follower::Workers;
 use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
-use crate::store::{InboxRow, InputId, Record, SessionRow, Store, StoreError};
-use crate::summary::SessionSummary;
+use crate::store::{Store, StoreError};
 pub(crate) use news::NewsSender;
 pub use news::{HostNews, NewsFeed};
 pub use open::session_factory;
@@ -81,6 +80,8 @@ struct HostOptions {
     store: Option<Arc<dyn Store>>,
     /// The processes that run the sessions, if this one does not.
     workers: Option<Arc<dyn Workers>>,
+    /// Whether the stored sessions are copies of sessions that another process runs.
+    has_copies: bool,
     /// The folder for pictures, states and logs of sessions.
     files: Option<PathBuf>,
     clock: Clock,
@@ -159,6 +160,12 @@ impl HostBuilder {
         Self(HostOptions { workers: Some(workers), ..self.0 })
     }
 
+    /// The stored sessions are copies of sessions that another process runs: they are only read here.
+    #[must_use]
+    pub fn copies(self) -> Self {
+        Self(HostOptions { has_copies: true, ..self.0 })
+    }
+
     /// Stores pictures, states and logs of agents as files in this folder, which is the store's.
     #[must_use]
     pub fn files(self, folder: impl Into<PathBuf>) -> Self {
@@ -226,6 +233,7 @@ impl Host {
             connector: Arc::new(connector),
             store: None,
             workers: None,
+            has_copies: false,
             files: None,
             clock: system_clock,
             draw_key: open::drawn_key,
@@ -292,89 +300,14 @@ impl Host {
         slot.is_live().then(|| SessionHandle::new(slot))
     }
 
-    /// The spec of a session; none if there is no such session.
-    pub fn spec(&self, id: &str) -> Result<Option<SessionSpec>, HostError> {
-        match self.inner.genesis(id) {
-            Err(HostError::Store(StoreError::Unknown(_))) => Ok(None),
-            genesis => Ok(Some(SessionSpec::from_genesis(genesis?)?)),
-        }
-    }
-
-    /// Reads from the store, to see whether it answers.
-    pub fn check_store(&self) -> Result<(), HostError> {
-        Ok(self.inner.store()?.genesis("ready").map(drop)?)
-    }
-
-    /// A copy of a session after a record, or as it is now, for reading only.
-    pub fn view(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
-        self.inner.view(id, at)
-    }
-
-    /// A session as it will be when it is next opened, if its process has ended: effects in doubt are already
-    /// questions. Nothing is written or resumed.
-    pub fn view_interrupted(&self, id: &str) -> Result<Session, HostError> {
-        Ok(self.inner.view_interrupted(id)?.0)
-    }
-
-    /// The folder for pictures and page notes of a session; none if no files are stored.
-    pub fn pictures(&self, id: &str) -> Option<PathBuf> {
-        self.inner.pictures(id)
-    }
-
-    /// All events of a session since its beginning.
-    pub fn history(&self, id: &str) -> Result<Vec<Arc<SessionEvent>>, HostError> {
-        self.inner.history(id, EventNumber::START, EventNumber::end_of(u64::MAX))
-    }
-
-    /// All events of a session after this one.
-    pub fn history_after(&self, id: &str, after: EventNumber) -> Result<Vec<Arc<SessionEvent>>, HostError> {
-        self.inner.history(id, after, EventNumber::end_of(u64::MAX))
-    }
-
-    /// The number of records that this process has replayed to read or restore sessions.
-    pub fn replayed_records() -> u64 {
-        crate::restore::replayed()
-    }
-
-    /// The records of a session after one, up to and including another. A damaged end is left out.
-    pub fn records(&self, id: &str, after: u64, upto: u64) -> Result<Vec<Record>, HostError> {
-        Ok(self.inner.store()?.load(id, after, Some(upto))?.records)
-    }
-
-    /// Names in the provenance of a value who edited the state, and from where: only the journal has it.
-    pub fn name_editors(&self, id: &str, why: &mut Why) -> Result<(), HostError> {
-        self.inner.name_editors(id, why)
-    }
-
-    /// The record of the input with this id, if the session has taken it (DUR-13).
-    pub fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, HostError> {
-        Ok(self.inner.store()?.taken(id, input)?)
-    }
-
-    /// All stored sessions, newest first.
-    pub fn list(&self) -> Result<Vec<SessionRow>, HostError> {
-        Ok(self.inner.store()?.list()?)
-    }
-
-    /// A part of that list: at most `limit` sessions after this one, or from the newest on.
-    pub fn page(&self, after: Option<&str>, limit: usize) -> Result<Vec<SessionRow>, HostError> {
-        Ok(self.inner.store()?.page(after, limit)?)
-    }
-
-    /// The summary of a session that is not in memory. It is stored with a resting session; otherwise the
-    /// session is restored.
-    pub fn summary(&self, id: &str) -> Result<SessionSummary, HostError> {
-        self.inner.summary(id)
-    }
-
     /// How often this host has restored a session from the store, to open it or to read it.
     pub fn restored(&self) -> u64 {
         self.inner.restored.load(Ordering::Relaxed)
     }
 
-    /// All sessions with open questions, or with unfinished work of an earlier process, whose questions are unknown.
-    pub fn inbox(&self) -> Result<Vec<InboxRow>, HostError> {
-        Ok(self.inner.store()?.inbox()?)
+    /// Returns the space of removed sessions to the system; returns its size in bytes.
+    pub fn shrink_store(&self) -> Result<u64, HostError> {
+        Ok(self.inner.store()?.shrink()?)
     }
 
     /// Waits until nothing runs in any session that is now in memory.
@@ -419,6 +352,11 @@ impl Host {
 }
 
 impl HostShared {
+    fn is_run_elsewhere(&self) -> bool {
+        let HostOptions { workers, has_copies, store, .. } = &self.options;
+        workers.is_some() || *has_copies || store.as_ref().is_some_and(|store| store.is_held_elsewhere())
+    }
+
     fn store(&self) -> Result<&Arc<dyn Store>, HostError> {
         self.options.store.as_ref().ok_or(HostError::NoStore)
     }

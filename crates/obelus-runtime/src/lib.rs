@@ -180,7 +180,7 @@ pub mod people {
     pub use crate::report::{render_report, undone};
     pub use crate::view::{
         AnswerKind, AskedWords, BeforeView, CallView, EditForm, FieldKind, FormField, PageNotes, QuestionView, RowView,
-        StepLine, Titles, Tone, ViewLine, result_in_words,
+        StepLine, Titles, Tone, ViewLine, result_in_words, typed_value,
     };
     pub use crate::words::{
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,

@@ -142,8 +142,7 @@ pub fn view_at(
     session_factory: &SessionFactory,
     at: Option<u64>,
 ) -> Result<Session, RestoreError> {
-    let (session, _) = Replica::restore(store, id, session_factory, at)?.into_parts();
-    Ok(session)
+    Ok(Replica::restore(store, id, session_factory, at)?.into_session())
 }
 
 /// A session as it will be when it is next opened, if its process has ended (ASK-8): effects in doubt are questions.
@@ -165,8 +164,7 @@ pub(crate) fn view_interrupted(
         // A refused input changes nothing.
         let _ = replica.take(now, Input::InDoubt { id });
     }
-    let (session, _) = replica.into_parts();
-    Ok((session, rests_after))
+    Ok((replica.into_session(), rests_after))
 }
 
 /// The time at which a question that is not stored yet counts as asked: the time of the session's last record, so that

@@ -20,6 +20,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_kernel::Time;
+use obelus_kernel::session::Input;
 use serde_json::Value;
 
 use crate::summary::SessionSummary;
@@ -82,6 +83,18 @@ pub trait Store: Send + Sync + 'static {
     /// All sessions with open questions, or whose questions are unknown without restoring them.
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError>;
 
+    /// The last input that started a turn: start, a plan run, or a message of the user.
+    fn last_turn_input(&self, id: &str) -> Result<Option<Input>, StoreError> {
+        let records = self.load(id, 0, None)?.records;
+        let input = records.into_iter().rev().map(|record| record.input).find(|input| starts_turn(input));
+        Ok(input.map(Arc::unwrap_or_clone))
+    }
+
+    /// Whether another process runs the sessions of this store now.
+    fn is_held_elsewhere(&self) -> bool {
+        false
+    }
+
     /// How many sessions of this name were removed. The ids of their questions must not be reused (ASK-1).
     fn removed(&self, id: &str) -> Result<u64, StoreError>;
 
@@ -91,6 +104,16 @@ pub trait Store: Send + Sync + 'static {
     /// Removes the records from `from` on, so that the session continues from before them, and appends these in their
     /// place. A crash leaves both done or neither.
     fn cut(&self, id: &str, from: u64, then: Vec<Record>) -> Result<(), StoreError>;
+
+    /// Returns the space of removed data to the system; returns its size in bytes.
+    fn shrink(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+}
+
+/// Whether an input starts a turn.
+fn starts_turn(input: &Input) -> bool {
+    matches!(input, Input::Start | Input::RunPlan | Input::User { .. })
 }
 
 /// The right to write a session, released on drop.

@@ -42,7 +42,7 @@ mod sample;
 mod tests;
 
 pub use answer_kind::AnswerKind;
-pub use form::{EditForm, FieldKind, FormField};
+pub use form::{EditForm, FieldKind, FormField, typed_value};
 pub use lines::{Tone, ViewLine};
 pub(crate) use local_time::local_time;
 pub use pages::PageNotes;

@@ -4,7 +4,7 @@ use obelus_kernel::CallJson;
 use obelus_kernel::session::About;
 use obelus_kernel::session::Refused;
 use obelus_kernel::session::refusals::RefusalCode;
-use obelus_runtime::people::EditForm;
+use obelus_runtime::people::{EditForm, typed_value};
 use serde_json::{Map, Value, json};
 
 use super::fold::args_of;
@@ -143,7 +143,7 @@ fn of_decisions(question: &QuestionRow, decisions: &[Value]) -> Result<Vec<Answe
 fn of_one(question: &QuestionRow, index: usize, decision: &Value) -> Result<AnswerBody, ChannelError> {
     let text = message_of(decision);
     Ok(match (decision["type"].as_str().unwrap_or_default(), question.about) {
-        ("respond", About::Input) => AnswerBody::Value { value: value_of(text, question.schema.as_ref()) },
+        ("respond", About::Input) => AnswerBody::Value { value: typed_value(&text, question.schema.as_ref()) },
         ("respond", About::InDoubt) => match text.as_str() {
             "happened" => AnswerBody::Happened { result: Value::Null },
             "did_not" => AnswerBody::DidNot,
@@ -173,15 +173,6 @@ fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
     let change = |(name, value): (&String, &Value)| (name.clone(), EditForm::difference(before.get(name), value));
     let params: Map<String, Value> = args.iter().filter(is_changed).map(change).collect();
     Ok(if params.is_empty() { AnswerBody::Approve { only: None } } else { AnswerBody::Edit { params } })
-}
-
-/// A value as text, or as JSON if the schema does not want text.
-fn value_of(text: String, schema: Option<&Value>) -> Value {
-    let wants_text = schema.is_none_or(|schema| schema["type"] == "string");
-    match (wants_text, serde_json::from_str(&text)) {
-        (false, Ok(value)) => value,
-        _ => Value::String(text),
-    }
 }
 
 fn message_of(decision: &Value) -> String {

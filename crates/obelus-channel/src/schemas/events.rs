@@ -101,7 +101,10 @@ pub(crate) enum EventShape {
     /// A question expired without an answer
     QuestionExpired { question: String },
     /// An event that a service sent on its own
-    Happened { told: Value },
+    Happened {
+        #[serde(rename = "told")]
+        event: Value,
+    },
     /// The state was replaced from outside
     StateEdited { by: String },
     /// A person changed the mode

@@ -88,7 +88,7 @@ impl Service {
             let (mut found, mut at) = (Vec::new(), after);
             loop {
                 let upto = at.saturating_add(MOST_LISTED as u64);
-                let records = host.records(&id, at, upto)?;
+                let records = host.records(&id, at, Some(upto))?.records;
                 let is_end = records.len() < MOST_LISTED;
                 let rows = records.into_iter().zip(at.saturating_add(1)..).map(log_row).filter(|row| filter.wants(row));
                 // One more shows whether there is a next page.
@@ -130,7 +130,7 @@ impl Service {
         let of = id.to_owned();
         self.blocking(move |host| {
             // The fork keeps the mode that was chosen when the session was created.
-            let first = host.records(&of, 0, 1)?;
+            let first = host.records(&of, 0, Some(1))?.records;
             let has_mode = first.first().is_some_and(|first| matches!(*first.input, Input::Mode { .. }));
             let at = at.map(|at| if has_mode { at.max(1) } else { at });
             let forked = host.fork(&of, &new, at)?;

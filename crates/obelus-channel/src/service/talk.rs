@@ -105,7 +105,7 @@ impl Service {
         let name = id.to_owned();
         let sent = self.blocking(move |host| {
             let before = record.saturating_sub(1);
-            let records = host.records(&name, before, record)?;
+            let records = host.records(&name, before, Some(record))?.records;
             let Some(Input::User { text, .. }) = records.first().map(|record| &*record.input) else { return Ok(None) };
             let open = host.view(&name, Some(before))?.questions().into_iter().filter(Question::is_open);
             Ok(Some((text.clone(), open.map(|question| question.id).collect::<Vec<_>>())))

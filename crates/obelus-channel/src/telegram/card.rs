@@ -249,15 +249,6 @@ pub(super) fn choices_of(field: &FormFieldView, language: Language) -> Vec<(Stri
     }
 }
 
-/// The typed value: a text if the field is a text, else JSON if it is valid.
-pub(super) fn typed(text: &str, row: &QuestionRow) -> Value {
-    let wants_text = row.schema.as_ref().is_none_or(|schema| schema["type"] == "string");
-    match serde_json::from_str::<Value>(text) {
-        Ok(value) if value.is_string() || !wants_text => value,
-        _ => text.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use obelus_kernel::session::QuestionStatus;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::visible;
-use obelus_runtime::people::AnswerKind;
+use obelus_runtime::people::{AnswerKind, typed_value};
 use obelus_runtime::{EventNumber, HostError, Language, StoreError, system_clock};
 use obelus_words::fill;
 use serde_json::{Value, json};
@@ -285,7 +285,7 @@ impl Bot {
         let answer = if card.is_denying {
             AnswerBody::Deny { reason: text.to_owned(), only: None }
         } else if row.answers.contains(&AnswerKind::Value) {
-            AnswerBody::Value { value: card::typed(text, &row) }
+            AnswerBody::Value { value: typed_value(text, row.schema.as_ref()) }
         } else {
             return false;
         };

@@ -113,7 +113,7 @@ pub(super) fn changed(what: &str) -> Failed {
 pub(super) fn permitted(action: &Action<'_>, judged: ActionVerdict, memory: &mut BrowserMemory) -> Vec<Permit> {
     if action.class == Class::Leave || action.class.sends() {
         let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
-        let asked = action.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
+        let asked = action.sends.iter().filter(|request| request.leaves_site).map(|request| request.address.as_str());
         for address in led.into_iter().chain(asked).filter_map(|address| Url::parse(address).ok()) {
             if !memory.sites.allow(&address) {
                 memory.sites.add(&address);

@@ -56,8 +56,8 @@ pub(super) fn requests_as_shown(requests: &[PageRequest]) -> Option<Value> {
         let mut value = json!({"method": request.method, "address": request.address});
         if let Some(map) = value.as_object_mut() {
             map.extend(request.operation.iter().map(|name| ("operation".to_owned(), json!(name))));
-            map.extend(request.leaves.then(|| ("leaves".to_owned(), json!(true))));
-            let site = Url::parse(&request.address).ok().filter(|_| request.leaves);
+            map.extend(request.leaves_site.then(|| ("leaves".to_owned(), json!(true))));
+            let site = Url::parse(&request.address).ok().filter(|_| request.leaves_site);
             map.extend(site.map(|site| ("allows".to_owned(), json!(site.origin().ascii_serialization()))));
             map.extend((!request.fields.is_empty()).then(|| ("fields".to_owned(), json!(request.fields))));
         }
@@ -75,11 +75,11 @@ pub(super) fn requests_as_shown(requests: &[PageRequest]) -> Option<Value> {
 pub(super) fn read(value: &Value) -> Option<Vec<PageRequest>> {
     let one = |value: &Value| {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        let leaves = value.get("leaves").and_then(Value::as_bool).unwrap_or(false);
+        let leaves_site = value.get("leaves").and_then(Value::as_bool).unwrap_or(false);
         let fields = value.get("fields").and_then(Value::as_object).into_iter().flatten();
         let fields = fields.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect();
         let (method, address) = (text("method")?, text("address")?);
-        Some(PageRequest { method, address, operation: text("operation"), leaves, fields })
+        Some(PageRequest { method, address, operation: text("operation"), leaves_site, fields })
     };
     let mut requests = vec![one(value)?];
     if let Some(more) = value.get("also").and_then(Value::as_array) {
@@ -170,7 +170,7 @@ mod tests {
             method: method.to_owned(),
             address: "https://shop.example.test/api".to_owned(),
             operation: operation.map(str::to_owned),
-            leaves: method == "PUT",
+            leaves_site: method == "PUT",
             fields: std::collections::BTreeMap::from([("a".to_owned(), "b".to_owned())]),
         };
         for requests in [vec![request("DELETE", None)], vec![request("POST", Some("buyIt")), request("PUT", None)]] {

@@ -144,7 +144,8 @@ pub(super) struct PageRequest {
     /// The operation's name, if there is one.
     pub(super) operation: Option<String>,
     /// Whether it opens a page on another site.
-    pub(super) leaves: bool,
+    #[serde(rename = "leaves")]
+    pub(super) leaves_site: bool,
     /// Its content, by name.
     pub(super) fields: BTreeMap<String, String>,
 }
@@ -153,7 +154,7 @@ impl PageRequest {
     /// Whether another request has the same method, address and operation, whatever its content.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_there = (&self.method, &self.address) == (&other.method, &other.address);
-        is_there && self.operation == other.operation && self.leaves == other.leaves
+        is_there && self.operation == other.operation && self.leaves_site == other.leaves_site
     }
 }
 
@@ -383,7 +384,7 @@ mod tests {
             method: method.to_owned(),
             address: format!("https://shop.example.test{path}"),
             operation: operation.map(str::to_owned),
-            leaves: false,
+            leaves_site: false,
             fields: BTreeMap::new(),
         };
         let with = |name: &str| PageRequest {

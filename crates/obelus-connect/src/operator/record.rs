@@ -44,7 +44,7 @@ pub struct Recording<'a> {
     /// The action that was carried out, without ids; null for none.
     pub action: &'a Value,
     /// The stored part of the shown observation; null if the observation is lost.
-    pub seen: &'a Value,
+    pub observation: &'a Value,
     /// The shown observation, if it is still available.
     pub shown: Option<&'a str>,
     /// Element ids shown before, as far as known.
@@ -168,7 +168,7 @@ fn facts(new: &Recording<'_>, looker: &TextChecker<'_>, refused: &mut Vec<Value>
     for (index, fact) in proposed.iter().enumerate() {
         let text = fact["fact"].as_str().unwrap_or_default();
         // After a restart it is unknown whether it is a quotation.
-        let checked = match new.seen {
+        let checked = match new.observation {
             Value::Null if new.shown.is_none() => Err(Refusal::Unseen),
             _ => looker.take(text, LONGEST_FACT),
         };
@@ -216,7 +216,7 @@ fn counted(new: &Recording<'_>, mut progress: Map<String, Value>) -> Map<String,
         progress.insert("last".to_owned(), last);
         progress.insert("repeats".to_owned(), repeats.into());
     }
-    let unchanged = new.seen["unchanged"].as_u64().unwrap_or(0);
+    let unchanged = new.observation["unchanged"].as_u64().unwrap_or(0);
     let nudge = match (repeats >= NUDGE_AT, unchanged >= NUDGE_AT) {
         (true, _) => {
             format!("You did the same {repeats} times in a row. Do something else, make another plan, or ask.")
@@ -275,7 +275,7 @@ impl Activity for RecordActivity {
             plan: &call["plan"],
             step: &call["step"],
             action: &call["action"],
-            seen: &call["seen"],
+            observation: &call["seen"],
             shown: shown.as_ref().map(|shown| shown.text.as_str()),
             earlier: Some(&earlier),
         };

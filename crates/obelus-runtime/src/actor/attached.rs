@@ -1,9 +1,30 @@
 //! Pictures that wait for the next message. The session's slot holds them too, so that they outlive an actor that
 //! panics.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_kernel::session::{Input, Picture};
+
+use crate::images::{ImageError, ImageStore};
+
+/// The pictures of a session.
+pub(crate) struct Pictures {
+    pub(crate) images: ImageStore,
+    /// Those for the next message.
+    pub(crate) attached: Arc<Attached>,
+}
+
+impl Pictures {
+    /// Stores a picture from a file. It belongs to the message that begins the next turn, and is shown in that turn.
+    pub(super) fn attach(&mut self, path: &Path) -> Result<(), ImageError> {
+        if self.attached.is_full() {
+            return Err(ImageError::TooMany(path.to_owned()));
+        }
+        self.attached.add(Input::Picture(self.images.add(path)?));
+        Ok(())
+    }
+}
 
 /// Pictures for the next message.
 #[derive(Default)]

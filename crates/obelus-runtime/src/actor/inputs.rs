@@ -1,20 +1,17 @@
 //! Inputs from people, and their edits of the state file.
 
-use std::path::Path;
-
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Input, Refused};
 
 use super::{Actor, Incoming, InputCommand};
-use crate::images::ImageError;
 use crate::secret::without_secrets_of;
 use crate::state_file::StateNews;
 
 impl Actor {
     /// Takes an input now, or after a pending edit of the state file.
     pub(super) async fn take_command_input(&mut self, command: InputCommand) {
-        if concerns_turn(&command.input) && !self.deferred.is_empty() {
-            self.deferred.push_back(command);
+        if concerns_turn(&command.input) && !self.inputs.deferred.is_empty() {
+            self.inputs.deferred.push_back(command);
         } else {
             self.handle_input(command).await;
         }
@@ -28,11 +25,11 @@ impl Actor {
             Err(refused) => return command.answer(Err(refused)),
         }
         // The disk may have space again.
-        self.failure = None;
+        self.writing.retry();
         if concerns_turn(&command.input) {
             match self.adopt_edits().await {
                 Err(refused) => return command.answer(Err(refused)),
-                Ok(true) if !self.session.is_at_rest() => return self.deferred.push_front(command),
+                Ok(true) if !self.session.is_at_rest() => return self.inputs.deferred.push_front(command),
                 Ok(_) => {}
             }
         }
@@ -45,7 +42,7 @@ impl Actor {
         match (&command.id, &self.journal) {
             (None, _) => Ok(None),
             (Some(_), _) if command.is_first => Ok(None),
-            (Some(id), None) => Ok(self.records_of_ids.get(id).copied()),
+            (Some(id), None) => Ok(self.inputs.records_of_ids.get(id).copied()),
             (Some(id), Some(journal)) => journal.taken(id, &without_secrets_of(command.input.clone())),
         }
     }
@@ -53,7 +50,7 @@ impl Actor {
     async fn accept_input(&mut self, command: &InputCommand) -> Result<u64, Refused> {
         // The input may answer a question that is asked here.
         self.ask_during_pause().await;
-        let now = self.now();
+        let now = self.clock.now();
         let mut batch = Vec::new();
         // Expired questions can no longer be answered.
         if self.session.timeout().is_some_and(|due| due <= now) {
@@ -61,34 +58,27 @@ impl Actor {
         }
         let has_words = matches!(command.input, Input::User { .. } | Input::Start);
         if has_words {
-            batch.extend(self.attached.send(self.record).into_iter().map(|picture| Incoming::new(now, picture)));
+            batch.extend(
+                self.pictures.attached.send(self.record).into_iter().map(|picture| Incoming::new(now, picture)),
+            );
         }
         batch.push(Incoming { at: now, input: without_secrets_of(command.input.clone()), id: command.id.clone() });
-        self.take(batch).await.inspect_err(|_| self.attached.keep())?;
+        self.take(batch).await.inspect_err(|_| self.pictures.attached.keep())?;
         // The input is the last one of its batch, so the latest record is its own.
         let record = self.record;
         if has_words {
-            self.attached.clear();
+            self.pictures.attached.clear();
         }
         if let Some(id) = command.id.clone().filter(|_| self.journal.is_none()) {
-            self.records_of_ids.insert(id, record);
+            self.inputs.records_of_ids.insert(id, record);
         }
         if matches!(command.input, Input::Stop) {
             self.work.stop_all();
         }
-        self.is_awake = true;
+        self.recovery.wake();
         self.ask_during_pause().await;
         self.resume_tasks();
         Ok(record)
-    }
-
-    /// Stores a picture from a file. It belongs to the message that begins the next turn, and is shown in that turn.
-    pub(super) fn attach(&mut self, path: &Path) -> Result<(), ImageError> {
-        if self.attached.is_full() {
-            return Err(ImageError::TooMany(path.to_owned()));
-        }
-        self.attached.add(Input::Picture(self.images.add(path)?));
-        Ok(())
     }
 
     /// Gives the session a person's changes of the state file (DUR-7), if there are any.

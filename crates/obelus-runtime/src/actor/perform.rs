@@ -4,11 +4,9 @@ use obelus_kernel::Time;
 use obelus_kernel::dialect::Piece;
 use obelus_kernel::session::{Input, Question, Refused, Reply, Start, Task};
 
-use tokio::time::Instant;
-
 use super::intake::AcceptedInput;
 use super::parts::PartOf;
-use super::{Actor, EventBody, MOST_RECORDS};
+use super::{Actor, EventBody};
 use crate::effect::needs_person;
 use crate::model::Part;
 use crate::secret::without_secrets_of;
@@ -22,8 +20,8 @@ impl Actor {
     /// Performs the tasks of durable inputs.
     pub(super) fn perform_taken(&mut self, all: Vec<AcceptedInput>) {
         let mut rest = None;
-        let mut latest = self.latest;
-        for AcceptedInput { at, input, tasks, is_news, events, is_speculative } in all {
+        let mut latest = self.clock.latest();
+        for AcceptedInput { at, input, tasks, changes_memory, events, is_speculative } in all {
             self.record += 1;
             latest = at;
             self.before(&input);
@@ -31,7 +29,9 @@ impl Actor {
                 files.log_input(at, &input);
             }
             // If somebody has subscribed since the input was taken, events are created from the current session.
-            self.publish(at, || events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, is_news, &tasks)));
+            self.publish(at, || {
+                events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, changes_memory, &tasks))
+            });
             for task in tasks {
                 match task {
                     Task::Call(start) if is_speculative => self.log_start(&start),
@@ -47,7 +47,7 @@ impl Actor {
         match input {
             Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } => self.work.forget(id),
             Input::Answer { id, .. } => {
-                let text = self.streamed.end(id);
+                let text = self.work.streamed.end(id);
                 self.publish_writing(text);
             }
             _ => {}
@@ -74,7 +74,7 @@ impl Actor {
             Task::Load { id, path } => self.work.load(id, path),
             Task::AnswerElicitation { id, key, answer } => self.work.elicitations.send_answer(id, key, answer),
             Task::Rest(reply) => {
-                self.is_settling = false;
+                self.recovery.on_rest();
                 return Some(reply);
             }
             // Subscribers are told by events.
@@ -92,7 +92,7 @@ impl Actor {
     fn ask(&mut self, id: RequestId) {
         let Some(mut prompt) = self.session.prompt(&id) else { return };
         for picture in &mut prompt.pictures {
-            picture.path = self.images.find(picture);
+            picture.path = self.pictures.images.find(picture);
         }
         prompt.observation =
             self.work.slot.latest().filter(|latest| self.session.shows_observation(&id, &latest.digest));
@@ -102,11 +102,7 @@ impl Actor {
 
     /// Resumes the tasks of an earlier process, unless the session is paused.
     pub(super) fn resume_tasks(&mut self) {
-        if self.tasks_to_resume.is_empty() || self.session.paused().is_some() || self.must_report_process_lost {
-            return;
-        }
-        self.is_settling = true;
-        for task in std::mem::take(&mut self.tasks_to_resume) {
+        for task in self.recovery.take_tasks(&self.session) {
             match task {
                 Task::Call(start) => self.work.reconcile(*start),
                 Task::AskModel { id } => {
@@ -126,14 +122,9 @@ impl Actor {
             return;
         }
         let activities = self.work.activities();
-        let asks = |task: &Task| matches!(task, Task::Call(start) if needs_person(&activities, start));
-        let (in_doubt, others) = std::mem::take(&mut self.tasks_to_resume).into_iter().partition(asks);
-        self.tasks_to_resume = others;
-        for task in in_doubt {
-            if let Task::Call(start) = task {
-                // An input that could not be stored is offered again.
-                let _ = self.take_inputs([Input::InDoubt { id: start.id }]).await;
-            }
+        for id in self.recovery.take_in_doubt(|start| needs_person(&activities, start)) {
+            // An input that could not be stored is offered again.
+            let _ = self.take_inputs([Input::InDoubt { id }]).await;
         }
     }
 
@@ -143,7 +134,7 @@ impl Actor {
             // Text of a delegate or of a model call is not shown to the user.
             Part::Piece(Piece::Words(text)) => {
                 if self.session.is_solving(&id) {
-                    let text = self.streamed.add(&id, &text);
+                    let text = self.work.streamed.add(&id, &text);
                     self.publish_writing(text);
                 }
                 None
@@ -159,7 +150,7 @@ impl Actor {
 
     /// Ends a batch: publishes steps, writes files, and checkpoints a resting session now and then.
     pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
-        self.active_at = Instant::now();
+        self.lifetime.on_inputs();
         // If the next batch follows at once, its report has these steps too.
         let has_next_batch = self.work.has_outcomes() && rest.is_none();
         if !self.report.feed.is_watched() {
@@ -175,7 +166,7 @@ impl Actor {
             None if is_at_rest => self.about_files(SessionFiles::write_if_replaced),
             None => {}
         }
-        if self.record >= self.checkpointed + MOST_RECORDS {
+        if self.lifetime.is_checkpoint_urgent(self.record) {
             self.store_checkpoint();
         }
     }
@@ -183,9 +174,9 @@ impl Actor {
     /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal. While a detached
     /// call runs nothing is stored: if the process ends now, the call is in doubt, and lists must ask about it.
     pub(super) fn needs_checkpoint(&self) -> bool {
-        let is_new = self.record > self.checkpointed && self.journal.is_some();
-        let is_at_work = !self.work.is_empty() || !self.tasks_to_resume.is_empty();
-        is_new && self.session.is_at_rest() && !is_at_work && !self.is_broken()
+        let is_new = self.lifetime.is_beyond_checkpoint(self.record) && self.journal.is_some();
+        let is_at_work = !self.work.is_empty() || !self.recovery.is_done();
+        is_new && self.session.is_at_rest() && !is_at_work && !self.writing.is_broken()
     }
 
     /// Stores a resting session: a checkpoint, its open questions and its summary.
@@ -194,9 +185,9 @@ impl Actor {
         self.session.prepare_checkpoint();
         let open = self.session.questions().into_iter().filter(Question::is_open);
         let questions = open.map(|question| question.to_json()).collect();
-        let (checkpoint, summary) = (self.session.checkpoint(), SessionSummary::of(&self.session, &self.agent));
+        let (checkpoint, summary) = (self.session.checkpoint(), SessionSummary::of(&self.session, journal.agent()));
         journal.store_checkpoint(self.record, CheckpointData { checkpoint, questions, summary: Some(summary) });
-        self.checkpointed = self.record;
+        self.lifetime.on_checkpoint(self.record);
     }
 
     /// Works on the files, and publishes notices.
@@ -218,7 +209,7 @@ impl Actor {
     /// Publishes an event without a number of its own.
     fn publish_transient(&mut self, body: EventBody) {
         if self.report.feed.has_consumers() {
-            self.report.feed.publish_transient(self.latest, [body]);
+            self.report.feed.publish_transient(self.clock.latest(), [body]);
         }
     }
 

@@ -22,12 +22,7 @@ impl SessionHandle {
     /// current record. Calls whose record cannot be read are left out. None if no call says how to read its record, or
     /// the session is paused.
     pub async fn refresh_preview(&self, question: &QuestionId) -> Result<Option<Vec<(usize, Vec<Change>)>>, Refused> {
-        let id = question.clone();
-        let reads = move |session: &Session| match session.paused() {
-            None => session.fresh_preview_reads(&id),
-            Some(_) => Vec::new(),
-        };
-        let reads = self.inspect(reads).await?;
+        let reads = self.preview_reads(question).await?;
         if reads.is_empty() {
             return Ok(None);
         }
@@ -85,6 +80,16 @@ impl SessionHandle {
         Err(Refused::new(RefusalCode::QuestionChanged, text))
     }
 
+    /// The reads of a question, each with the index of its call; none if the session is paused.
+    async fn preview_reads(&self, question: &QuestionId) -> Result<Vec<(usize, Start)>, Refused> {
+        let id = question.clone();
+        let reads = move |session: &Session| match session.paused() {
+            None => session.fresh_preview_reads(&id),
+            Some(_) => Vec::new(),
+        };
+        self.inspect(reads).await
+    }
+
     /// Adds the reads whose values differ from those shown, each as an input, with the names of the fields.
     async fn read_differing(
         &self,
@@ -93,12 +98,7 @@ impl SessionHandle {
         is_shown: &(dyn Fn(usize) -> bool + Sync),
         differing: &mut Vec<(Input, Vec<String>)>,
     ) -> Result<(), Refused> {
-        let id = question.clone();
-        let reads = move |session: &Session| match session.paused() {
-            None => session.fresh_preview_reads(&id),
-            Some(_) => Vec::new(),
-        };
-        let reads: Vec<(usize, Start)> = self.inspect(reads).await?;
+        let reads = self.preview_reads(question).await?;
         let activities = self.ask(|answer| ActorCommand::Activities { answer }).await?;
         for (index, start) in reads.into_iter().filter(|(index, _)| is_shown(*index)) {
             let call = start.id.clone();

@@ -14,7 +14,7 @@ use obelus_kernel::session::{Input, Prompt, Start};
 use tokio::sync::Notify;
 
 use super::elicitations::Elicitations;
-use super::parts::{PartOf, PartsChannel};
+use super::parts::{PartOf, PartsChannel, StreamedText};
 use crate::activity::Activities;
 use crate::connector::{Connections, RequestSource};
 use crate::delegates;
@@ -56,6 +56,7 @@ pub(super) struct RunningWork {
     pub(super) slot: Arc<ObservationSlot>,
     pub(super) elicitations: Elicitations,
     pub(super) parts: PartsChannel,
+    pub(super) streamed: StreamedText,
 }
 
 impl RunningWork {
@@ -73,6 +74,7 @@ impl RunningWork {
             slot: Arc::default(),
             elicitations: Elicitations::new(unattended),
             parts: PartsChannel::default(),
+            streamed: StreamedText::default(),
         }
     }
 

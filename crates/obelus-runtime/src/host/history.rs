@@ -137,10 +137,10 @@ impl EventHistory {
         let records = store.load(id, last, None)?.records;
         count_replayed(records.len());
         for (record, number) in records.into_iter().zip(last + 1..) {
-            let RecordEffects { tasks, is_news, is_refused } = self.session.apply(record.clone())?;
+            let RecordEffects { tasks, changes_memory, is_refused } = self.session.apply(record.clone())?;
             if !is_refused {
                 let Record { at, input, .. } = &record;
-                let bodies = EventBody::of(self.session.session(), *at, input, is_news, &tasks);
+                let bodies = EventBody::of(self.session.session(), *at, input, changes_memory, &tasks);
                 let event = |(part, body)| {
                     let number = EventNumber { record: number, part };
                     Arc::new(SessionEvent { number, at: *at, is_transient: false, body })

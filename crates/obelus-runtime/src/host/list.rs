@@ -16,7 +16,8 @@ impl HostShared {
             return Ok(summary);
         }
         let spec = SessionSpec::from_genesis(self.genesis(id)?)?;
-        if store.load(id, 0, Some(1))?.records.is_empty() {
+        let first = store.load(id, 0, Some(1))?;
+        if first.records.is_empty() && first.cut.is_none() {
             let summary = SessionSummary::of_new(&spec);
             let rest = CheckpointData { summary: Some(summary.clone()), ..CheckpointData::default() };
             store.store_checkpoint(id, 0, rest);

@@ -11,13 +11,13 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::{HostError, HostShared, Reopened, RulesChange, Slot, rules};
-use crate::actor::{Actor, ActorStart, End, Journal};
+use crate::actor::{Actor, ActorStart, End, Journal, Pictures};
 use crate::connector::Connections;
 use crate::effect::needs_person;
-use crate::follower::Follower;
+use crate::follower::{Follower, FollowerStart};
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
-use crate::restore::{Replica, Restored, SessionFactory, TurnStates, restore, view_at, view_interrupted};
+use crate::restore::{Replica, Restored, SessionFactory, TurnStates, restore, view_interrupted};
 use crate::secret::without_secrets_of;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
@@ -222,7 +222,7 @@ impl HostShared {
         let lock = store.lock(id)?;
         let session_factory = session_factory(id, spec, connections);
         let restored = restore(store, id, &session_factory)?;
-        let journal = Journal::new(Arc::clone(store), id, session_factory, lock);
+        let journal = Journal::new(Arc::clone(store), id, spec.catalogue_name(), session_factory, lock);
         Ok(Opened::restored(restored, journal))
     }
 
@@ -239,7 +239,13 @@ impl HostShared {
 
     pub(super) fn view(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
         let (spec, connections) = self.stored_parts(id)?;
-        Ok(view_at(self.store()?, id, &session_factory(id, &spec, &connections), at)?)
+        let replica = Replica::restore(self.store()?, id, &session_factory(id, &spec, &connections), at)?;
+        match at {
+            Some(at) if at > replica.last() => {
+                Err(HostError::NoRecord { session: id.to_owned(), records: replica.last(), at })
+            }
+            _ => Ok(replica.into_session()),
+        }
     }
 
     /// The spec and connections of a stored session.
@@ -250,11 +256,10 @@ impl HostShared {
         Ok((spec, connections))
     }
 
-    /// A session as it will be when it is opened after its process has ended; and its last record, if it rests after
-    /// that one.
+    /// The session as if its process had ended, and its last record if it rests there.
     pub(super) fn view_interrupted(&self, id: &str) -> Result<(Session, Option<u64>), HostError> {
         // The work of other processes is running, not in doubt.
-        if self.options.workers.is_some() {
+        if self.is_run_elsewhere() {
             return Ok((self.view(id, None)?, None));
         }
         let (spec, connections) = self.stored_parts(id)?;
@@ -287,10 +292,16 @@ impl HostShared {
         slot.feed().resume_at(replica.last());
         let (sender, commands) = mpsc::unbounded_channel();
         let (over, ended) = watch::channel(false);
-        let session_factory = session_factory(id, spec, &connections);
-        let (workers, feed) = (Arc::clone(workers), Arc::clone(slot.feed()));
-        let follower = Follower::new(id, replica, session_factory, workers, feed, self.options.clock, commands);
-        let mut follower = follower.with(spec.language.as_deref(), self.options.idle_after);
+        let begin = FollowerStart {
+            replica,
+            session_factory: session_factory(id, spec, &connections),
+            workers: Arc::clone(workers),
+            clock: self.options.clock,
+            feed: Arc::clone(slot.feed()),
+            commands,
+            idle_after: self.options.idle_after,
+        };
+        let mut follower = Follower::new(begin, spec.language.as_deref());
         slot.begin(sender, ended, Reopened { rules, ..Reopened::default() });
         let (slot, store) = (Arc::clone(slot), Arc::clone(self.store()?));
         self.spawn(async move {
@@ -340,8 +351,7 @@ impl HostShared {
             clock: self.options.clock,
             journal,
             files,
-            images,
-            attached: Arc::clone(slot.attached()),
+            pictures: Pictures { images, attached: Arc::clone(slot.attached()) },
             feed: Arc::clone(slot.feed()),
             idle_after: self.options.idle_after.filter(|_| is_stored),
         };

@@ -23,7 +23,7 @@ pub struct RecordEffects {
     /// The tasks.
     pub tasks: Vec<Task>,
     /// Whether it changed the memory.
-    pub is_news: bool,
+    pub changes_memory: bool,
     /// Whether it was refused, and changed nothing: older versions journaled such inputs too.
     pub is_refused: bool,
 }
@@ -138,7 +138,7 @@ impl Replica {
         if self.session.is_at_rest() {
             self.last_rest = self.last;
         }
-        RecordEffects { tasks, is_news: self.session.context().length() > before, is_refused }
+        RecordEffects { tasks, changes_memory: self.session.context().length() > before, is_refused }
     }
 
     /// The unfinished task with this id: a request, a call or a file.
@@ -149,6 +149,11 @@ impl Replica {
     /// The unfinished calls.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Start> {
         self.unfinished.calls()
+    }
+
+    /// The session alone.
+    pub(crate) fn into_session(self) -> Session {
+        self.session
     }
 
     /// The session, and all its unfinished tasks.

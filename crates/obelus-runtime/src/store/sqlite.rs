@@ -136,11 +136,6 @@ impl SqliteStore {
         access::check(folder, StoreUse::Run)
     }
 
-    /// Whether a process holds the store for writing.
-    pub fn is_held(&self) -> bool {
-        lock::is_held(self.folder())
-    }
-
     fn of(folder: &Path, reader: SharedReader, writer: Option<StoreWriter>, lock: Option<File>) -> Self {
         let (folder, locks) = (folder.to_owned(), Locks::default());
         Self {
@@ -236,24 +231,9 @@ impl SqliteStore {
         self.load(id, 0, None)?.undamaged(id)
     }
 
-    /// The last input that started a turn: start, a plan run, or a message of the user.
-    pub fn last_turn_input(&self, id: &str) -> Result<Option<Input>, StoreError> {
-        self.read(|connection, index| journal::last_turn_input(connection, index, id))
-    }
-
     /// How many records a session's journal has.
     pub fn records(&self, id: &str) -> Result<u64, StoreError> {
         self.read(|connection, index| Ok(number(index.last(connection, sessions::number(connection, id)?)?)))
-    }
-
-    /// Returns the space of removed data to the system; returns its size in bytes. The whole store is rewritten,
-    /// which temporarily needs as much space again. Reads continue meanwhile, and writers wait.
-    pub fn shrink(&self) -> Result<u64, StoreError> {
-        let at = |error| StoreError::Folder(self.inner.folder.clone(), error);
-        let writer = self.writer()?;
-        let before = schema::bytes(&self.inner.folder).map_err(at)?;
-        writer.shrink()?;
-        Ok(before.saturating_sub(schema::bytes(&self.inner.folder).map_err(at)?))
     }
 }
 
@@ -326,6 +306,14 @@ impl Store for SqliteStore {
         self.read(checkpoint::inbox)
     }
 
+    fn last_turn_input(&self, id: &str) -> Result<Option<Input>, StoreError> {
+        self.read(|connection, index| journal::last_turn_input(connection, index, id))
+    }
+
+    fn is_held_elsewhere(&self) -> bool {
+        self.inner.writer.is_none() && lock::is_held(self.folder())
+    }
+
     fn removed(&self, id: &str) -> Result<u64, StoreError> {
         self.read(|connection, _| sessions::removed(connection, id))
     }
@@ -345,6 +333,16 @@ impl Store for SqliteStore {
             file.cut(session, signed(from))?;
             journal::append(file, &name, None, &then).map(drop)
         })
+    }
+
+    /// The whole store is rewritten, which temporarily needs as much space again. Reads continue meanwhile, and writers
+    /// wait.
+    fn shrink(&self) -> Result<u64, StoreError> {
+        let at = |error| StoreError::Folder(self.inner.folder.clone(), error);
+        let writer = self.writer()?;
+        let before = schema::bytes(&self.inner.folder).map_err(at)?;
+        writer.shrink()?;
+        Ok(before.saturating_sub(schema::bytes(&self.inner.folder).map_err(at)?))
     }
 }
 

@@ -192,6 +192,16 @@ impl FieldKind {
     }
 }
 
+/// The value of an answer that a person typed: JSON if the schema asks for something else than a text. Without a schema it
+/// is a text, because nobody has asked for a number or a list.
+pub fn typed_value(typed: &str, schema: Option<&Value>) -> Value {
+    let wants_text = schema.is_none_or(|schema| schema.is_null() || schema["type"] == "string");
+    match serde_json::from_str(typed) {
+        Ok(value) if !wants_text => value,
+        _ => typed.into(),
+    }
+}
+
 /// A value as it is typed: text unquoted, unless that would be ambiguous.
 fn plain(value: &Value) -> String {
     match value {
@@ -342,6 +352,21 @@ mod tests {
             let read = form.read(at(&form, place), typed);
             assert_eq!(read.as_ref().ok(), value.as_ref(), "{place}: {typed}");
             assert!(read.err().is_none_or(|words| words.len() > 10), "{place}: {typed}");
+        }
+    }
+
+    #[test]
+    fn a_typed_answer_is_a_text_unless_the_schema_asks_for_something_else() {
+        let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+        for (typed, schema, value) in [
+            ("007", Some(&text), json!("007")),
+            ("\"a\"", Some(&text), json!("\"a\"")),
+            ("4", Some(&number), json!(4)),
+            ("four", Some(&number), json!("four")),
+            ("4", None, json!("4")),
+            ("[1]", Some(&Value::Null), json!("[1]")),
+        ] {
+            assert_eq!(typed_value(typed, schema), value, "{typed}");
         }
     }
 

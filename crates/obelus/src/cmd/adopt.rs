@@ -8,14 +8,12 @@ use obelus_kernel::session::{Mode, Question, Session};
 use obelus_kernel::text::without_position;
 use obelus_runtime::people::{QuestionView, refused_in_words};
 use obelus_runtime::sessions::InboxId;
-use obelus_runtime::{HostError, SessionSpec, SqliteStore, StoreError};
+use obelus_runtime::{Host, HostError, SessionSpec, StoreError};
 use serde_json::{Value, json};
 
 use super::agents;
-use super::host::{Notices, connector, host_of};
 use super::people::Narrator;
 use super::run::{load_agent, on};
-use crate::cli::StoreArgs;
 use crate::command_error::wrong;
 use crate::input;
 use crate::language::{fill, words_of};
@@ -31,7 +29,7 @@ pub(crate) struct Import<'a> {
     pub(crate) mode: Option<Mode>,
 }
 
-pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as_json: bool) -> Result<Exit> {
+pub(crate) fn adopt(host: &Host, import: &Import<'_>, as_json: bool) -> Result<Exit> {
     let Import { file, agent, session, mode } = *import;
     let name = input::name(file);
     let id = match session {
@@ -45,7 +43,6 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as
     })?;
     let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?, None)?);
     let words = words_of(spec.language.as_deref());
-    let host = host_of(store, connector(at, &Notices::default())?);
     let (state, open, narrator) = on(async {
         let by = SentBy::ImportOf(&name).to_string();
         // An invalid state is refused before anything is stored.

@@ -52,9 +52,7 @@ use obelus_runtime::{Host, SessionHandle, SessionSpec};
 
 use super::agents;
 use super::holder::GuestServer;
-use super::host::{
-    Notices, checked_folder, connector, host_of, open_store, report_changes, report_reopened, with_options,
-};
+use super::host::{Notices, checked_folder, connector, open_host, report_changes, report_reopened, with_options};
 use super::run::{load_agent, on};
 use crate::cli::{ChatArgs, RunOptions, StoreArgs};
 use crate::command_error::wrong;
@@ -77,8 +75,6 @@ pub(crate) use work::{ChatWork, SentMessage};
 struct OpenedChat {
     host: Host,
     handle: SessionHandle,
-    /// The folder of its store, if it is stored.
-    folder: Option<PathBuf>,
     /// The agent's name and language.
     agent: String,
     language: Option<String>,
@@ -121,9 +117,9 @@ pub(crate) fn run(args: &ChatArgs) -> Result<Exit> {
             greet(&talk, opened.goes_on, is_terminal).await?;
         }
         // Other processes can answer the session while this one holds its store.
-        let served = match opened.folder {
+        let served = match opened.host.folder() {
             Some(folder) => {
-                let holder = GuestServer::open(opened.host.clone(), &folder)?;
+                let holder = GuestServer::open(opened.host.clone(), folder)?;
                 let (over, is_over) = tokio::sync::oneshot::channel();
                 Some((over, tokio::spawn(holder.serve(is_over))))
             }
@@ -242,28 +238,16 @@ async fn open(args: &ChatArgs, notices: &Notices, is_alone: bool, side: &mut Use
         let host = Host::new(connector);
         let handle = host.create_temporary("chat", spec).await.context(words_of(None).starting.not_started)?;
         let (goes_on, mode) = (false, None);
-        return Ok(Some(OpenedChat { host, handle, folder: None, agent, language, goes_on, mode, token, first }));
+        return Ok(Some(OpenedChat { host, handle, agent, language, goes_on, mode, token, first }));
     };
-    let store = open_store(&args.how.store)?;
-    let host = host_of(&store, connector);
-    let folder = Some(store.folder().to_owned());
+    let host = open_host(&args.how.store, connector)?;
     let Some(spec) = host.spec(id)? else {
         let Some((mut spec, first)) = begun(args, side).await? else { return Ok(None) };
         spec.local.unattended = is_alone;
         let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
         let mode = args.how.mode.map(Into::into);
         let handle = host.create_in(id, spec, mode).await.context(words_of(None).starting.not_started)?;
-        return Ok(Some(OpenedChat {
-            host,
-            handle,
-            folder,
-            agent,
-            language,
-            goes_on: false,
-            mode: None,
-            token,
-            first,
-        }));
+        return Ok(Some(OpenedChat { host, handle, agent, language, goes_on: false, mode: None, token, first }));
     };
     if let Some(named) = &args.agent {
         let folder = agents::locate(named)?;
@@ -277,7 +261,7 @@ async fn open(args: &ChatArgs, notices: &Notices, is_alone: bool, side: &mut Use
         }
     }
     let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
-    let goes_on = store.last_turn_input(id)?.is_some();
+    let goes_on = host.last_turn_input(id)?.is_some();
     // The journal has the mode; the model may change at any time.
     let mut spec = with_options(spec, &RunOptions { mode: None, ..args.how.clone() })?;
     spec.local.unattended = is_alone;
@@ -285,7 +269,7 @@ async fn open(args: &ChatArgs, notices: &Notices, is_alone: bool, side: &mut Use
     report_reopened(&handle).await?;
     report_changes(&handle).await?;
     let mode = args.how.mode.map(Into::into);
-    Ok(Some(OpenedChat { host, handle, folder, agent, language, goes_on, mode, token, first: None }))
+    Ok(Some(OpenedChat { host, handle, agent, language, goes_on, mode, token, first: None }))
 }
 
 /// The named agent, else `crm`, else the only one, else the bundled one. It speaks the language of the first line,

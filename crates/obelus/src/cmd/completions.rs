@@ -12,11 +12,11 @@ use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
 };
 use clap_complete::env::{CompleteEnv, Shells};
+use obelus_runtime::Host;
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::sessions::InboxId;
-use obelus_runtime::{SqliteStore, Store as _};
 
-use super::host::read_store;
+use super::host::open_viewer;
 use crate::cli::{Cli, Completions, StoreArgs};
 use crate::output::{self, Exit};
 
@@ -84,14 +84,14 @@ fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn sessions() -> Vec<CompletionCandidate> {
-    let rows = store().and_then(|store| store.list().ok()).unwrap_or_default();
+    let rows = viewer().and_then(|host| host.list().ok()).unwrap_or_default();
     rows.into_iter().take(MOST).map(|row| CompletionCandidate::new(row.id)).collect()
 }
 
 /// The open questions that the store has as rows. Questions of a session that crashed after its last row are missing:
 /// they would need a replay.
 fn questions() -> Vec<CompletionCandidate> {
-    let rows = store().and_then(|store| store.inbox().ok()).unwrap_or_default();
+    let rows = viewer().and_then(|host| host.inbox().ok()).unwrap_or_default();
     let ids = rows.into_iter().flat_map(|row| {
         let questions = row.questions.unwrap_or_default();
         let id = move |question: &serde_json::Value| {
@@ -102,15 +102,15 @@ fn questions() -> Vec<CompletionCandidate> {
     ids.take(MOST).map(CompletionCandidate::new).collect()
 }
 
-/// The store that the line names, or that of the environment. None for a line with a server.
-fn store() -> Option<SqliteStore> {
+/// A host of the store that the line names, or that of the environment. None for a line with a server.
+fn viewer() -> Option<Host> {
     let words: Vec<OsString> = std::env::args_os().collect();
     if option(&words, "--server").is_some() {
         return None;
     }
     let store = option(&words, "--store").map(|typed| unquoted(&typed, std::env::var("HOME").ok().as_deref()));
     let insecure_store = words.iter().any(|word| word == "--insecure-store");
-    read_store(&StoreArgs { store: store.map(PathBuf::from), insecure_store }).ok()
+    open_viewer(&StoreArgs { store: store.map(PathBuf::from), insecure_store }).ok()
 }
 
 /// The value of an option in a line: `--name VALUE` or `--name=VALUE`.

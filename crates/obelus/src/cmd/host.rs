@@ -11,7 +11,7 @@ use obelus_kernel::session::Refused;
 use obelus_runtime::files::read_document;
 use obelus_runtime::sessions::RulesChange;
 use obelus_runtime::specs::{BoundActivities, ChosenModel};
-use obelus_runtime::{Activities, Host, SessionHandle, SessionSpec, SqliteStore};
+use obelus_runtime::{Activities, Host, HostBuilder, MemoryStore, SessionHandle, SessionSpec, SqliteStore};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
@@ -101,15 +101,38 @@ pub(crate) fn connector(store: &StoreArgs, notices: &Notices) -> Result<Standard
     })
 }
 
-/// A host of sessions in a store.
-pub(crate) fn host_of(store: &SqliteStore, connector: StandardConnector) -> Host {
+/// A host of the sessions in the store of a command, which it alone runs.
+pub(crate) fn open_host(said: &StoreArgs, connector: StandardConnector) -> Result<Host> {
     // A command is short-lived, so its sessions are never unloaded.
-    Host::builder(connector).store(store.shared()).files(store.folder()).idle_after(None).build()
+    Ok(open_store(said, connector)?.idle_after(None).build())
 }
 
-/// A host for reading.
-pub(crate) fn viewer(store: &SqliteStore) -> Host {
-    host_of(store, StandardConnector::for_reading())
+/// The same for a command that changes sessions and runs none.
+pub(crate) fn open_editor(said: &StoreArgs) -> Result<Host> {
+    open_host(said, StandardConnector::for_reading())
+}
+
+/// A host for reading the sessions in the store of a command, also while another process runs them.
+pub(crate) fn open_viewer(said: &StoreArgs) -> Result<Host> {
+    let folder = store_folder(said)?;
+    let store = if said.insecure_store {
+        SqliteStore::open_read_only_insecure(&folder)
+    } else {
+        SqliteStore::open_read_only(&folder)
+    }?;
+    Ok(Host::builder(StandardConnector::for_reading()).store(store.shared()).files(folder).build())
+}
+
+/// A host for reading copies of sessions that another process runs. They end with the command.
+pub(crate) fn copies() -> Host {
+    Host::builder(StandardConnector::for_reading()).store(Arc::new(MemoryStore::default())).copies().build()
+}
+
+/// Opens the store of a command, for a host that runs its sessions.
+pub(crate) fn open_store(said: &StoreArgs, connector: StandardConnector) -> Result<HostBuilder> {
+    let folder = store_folder(said)?;
+    let store = if said.insecure_store { SqliteStore::open_insecure(&folder) } else { SqliteStore::open(&folder) }?;
+    Ok(Host::builder(connector).store(store.shared()).files(folder))
 }
 
 /// Reports what was found when a session was opened: changed rules of its agent (POL-9).
@@ -165,23 +188,6 @@ pub(crate) fn checked_folder(said: &StoreArgs) -> Result<Option<PathBuf>> {
         SqliteStore::check_folder(&folder)?;
     }
     Ok(Some(folder))
-}
-
-/// Opens the store of a command.
-pub(crate) fn open_store(said: &StoreArgs) -> Result<SqliteStore> {
-    let folder = store_folder(said)?;
-    Ok(if said.insecure_store { SqliteStore::open_insecure(&folder) } else { SqliteStore::open(&folder) }?)
-}
-
-/// The same for reading only.
-pub(crate) fn read_store(said: &StoreArgs) -> Result<SqliteStore> {
-    let folder = store_folder(said)?;
-    let opened = if said.insecure_store {
-        SqliteStore::open_read_only_insecure(&folder)
-    } else {
-        SqliteStore::open_read_only(&folder)
-    };
-    Ok(opened?)
 }
 
 /// The folder of the store for other files of a command; it is created if necessary.

@@ -12,7 +12,7 @@ use obelus_kernel::session::{About, CallId, CallReport, CallStatus, Decision, Ou
 use obelus_kernel::{Time, Tool};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::{AnswerKind, QuestionView, StepLine, Titles, consent_in_words};
+use obelus_runtime::people::{AnswerKind, QuestionView, StepLine, Titles, consent_in_words, typed_value};
 use serde_json::Value;
 
 use super::chat::{listed, numbers, question_lines, styled};
@@ -127,7 +127,7 @@ impl DelegateTitles {
         format!("{}{}", "  ".repeat(id.callers().len()), styled(step.line()).styled())
     }
 
-    /// A call of a delegate that begins or ends, as a step. None for the end of one that has not begun.
+    /// A call of a delegate that begins or ends, as a step. None if the call has not begun.
     pub(crate) fn step(
         &mut self,
         id: &CallId,
@@ -260,12 +260,12 @@ pub(crate) fn file_news(news: &FileNews, phrases: &Words) -> String {
     })
 }
 
-/// The typed value: JSON or plain text. If the schema asks for text, digits are text.
-pub(crate) fn value_said(typed: &str, schema: Option<&Value>) -> Value {
-    let wants_text = schema.is_some_and(|schema| schema["type"] == "string");
-    match serde_json::from_str::<Value>(typed) {
-        Ok(value) if value.is_string() || !wants_text => value,
-        _ => typed.into(),
+/// The value of an argument, which a program may have written: JSON, also for a text and without a schema; else as a
+/// person types it.
+pub(crate) fn argument_value(argument: &str, schema: Option<&Value>) -> Value {
+    match serde_json::from_str(argument) {
+        Ok(text @ Value::String(_)) => text,
+        _ => typed_value(argument, Some(schema.unwrap_or(&Value::Bool(true)))),
     }
 }
 
@@ -290,10 +290,10 @@ mod tests {
     #[test]
     fn digits_stay_a_text_in_a_text_field() {
         let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
-        assert_eq!(value_said("007", Some(&text)), json!("007"));
-        assert_eq!(value_said("731905", Some(&text)), json!("731905"));
-        assert_eq!(value_said("\"731905\"", Some(&text)), json!("731905"));
-        assert_eq!(value_said("4", Some(&number)), json!(4));
-        assert_eq!(value_said("four", Some(&number)), json!("four"));
+        assert_eq!(argument_value("007", Some(&text)), json!("007"));
+        assert_eq!(argument_value("731905", Some(&text)), json!("731905"));
+        assert_eq!(argument_value("\"731905\"", Some(&text)), json!("731905"));
+        assert_eq!(argument_value("4", Some(&number)), json!(4));
+        assert_eq!(argument_value("four", Some(&number)), json!("four"));
     }
 }

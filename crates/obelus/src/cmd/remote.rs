@@ -29,14 +29,14 @@ use obelus_runtime::{Language, Secret};
 use serde_json::json;
 
 use super::chat::styled;
-use super::host::{read_store, store_folder};
+use super::host::{open_viewer, store_folder};
 use super::run::on;
 use super::sessions::inspect::why;
 use crate::cli::{Command, NoServer, ServerArgs, SessionsCommand, StoreArgs, Verb};
 use crate::command_error::Declined;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
-use copy::SessionCopy;
+use copy::copied;
 
 /// How long the last events of a turn may take to arrive.
 const LAST_EVENTS: Duration = Duration::from_millis(500);
@@ -89,7 +89,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         }
         Command::Sessions(SessionsCommand::List { json, .. }) => inspect::list(client, *json).await,
         Command::Sessions(SessionsCommand::Show { id, at, why: Some(expr), instance, json, .. }) => {
-            why((&SessionCopy::of(client, id).await?.store, id, *at), expr, instance.as_deref(), *json)
+            why((&copied(client, id).await?, id, *at), expr, instance.as_deref(), *json)
         }
         Command::Sessions(SessionsCommand::Show { id, at, json, .. }) => inspect::show(client, id, *at, *json).await,
         Command::Sessions(SessionsCommand::Log { id, json, .. }) => inspect::log(client, id, *json).await,
@@ -128,7 +128,7 @@ fn client(at: &ServerArgs, held: Option<&StoreArgs>) -> Result<Option<Client>> {
     let Some(store) = held else { return Ok(None) };
     let Ok(folder) = store_folder(store) else { return Ok(None) };
     match server_file::find(&folder) {
-        Some((address, token)) if read_store(store).is_ok_and(|store| store.is_held()) => {
+        Some((address, token)) if open_viewer(store).is_ok_and(|host| host.is_run_elsewhere()) => {
             Ok(Some(Client::new(&address, token, language)?))
         }
         _ => Ok(None),

@@ -20,11 +20,11 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::files::{AgentCatalogue, ImageStore, Places};
 use obelus_runtime::people::refused_in_words;
-use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore, Store};
+use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec};
 
 use super::agents;
 use super::faults::{at, must_be_sound, time_zone};
-use super::host::{Notices, connector, host_of, open_store, report_changes, report_reopened, runtime, with_options};
+use super::host::{Notices, connector, open_host, report_changes, report_reopened, runtime, with_options};
 use super::people::quoted;
 use super::plan::give_input;
 use super::sessions::interrupted;
@@ -138,11 +138,10 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
             let handle = host.create_temporary("run", spec).await?;
             has_model?;
             attach(&handle, images).await?;
-            play(SessionRun { host, handle, folder: None }, Begin::With(begin), shown).await
+            play(SessionRun { host, handle }, Begin::With(begin), shown).await
         });
     };
-    let store = open_store(&how.store)?;
-    let host = host_of(&store, connector);
+    let host = open_host(&how.store, connector)?;
     on(async {
         let (handle, begin) = match host.spec(id)? {
             // Servers, a model and activities named now replace the original ones; sites are added. The journal has
@@ -154,7 +153,7 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
                 let handle = host.open_with(id, stored).await?;
                 report_reopened(&handle).await?;
                 report_changes(&handle).await?;
-                let begin = Begin::GoingOn(unless_said(&store, &handle, begin)?);
+                let begin = Begin::GoingOn(unless_said(&host, &handle, begin)?);
                 (handle, begin)
             }
             None => {
@@ -165,14 +164,14 @@ fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], sh
             }
         };
         if handle.inspect(|session| session.paused().is_some()).await? {
-            let is_taken = note_while_paused(&store, &handle, begin, images).await?;
+            let is_taken = note_while_paused(&host, &handle, begin, images).await?;
             return report_paused(&handle, is_taken, &shown).await;
         }
         if let Some(mode) = how.mode.map(Mode::from) {
             set_mode(&handle, mode).await?;
         }
         attach(&handle, images).await?;
-        play(SessionRun { host, handle, folder: Some(store.folder().to_owned()) }, begin, shown).await
+        play(SessionRun { host, handle }, begin, shown).await
     })
 }
 
@@ -210,25 +209,22 @@ pub(crate) fn on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// The input, unless the command is repeated. A message is, if the journal ends with it in progress; once that is done,
 /// it is a new message. Without a message, a command only begins a session: later it shows how things stand.
-fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
-    let is_last = store.last_turn_input(handle.id())?.as_ref() == Some(&input);
+fn unless_said(host: &Host, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
+    let is_last = host.last_turn_input(handle.id())?.as_ref() == Some(&input);
     let is_echo = match input {
         Input::User { .. } => is_last && handle.reopened().under_way > 0,
-        _ => is_last || store.load(handle.id(), 0, Some(1))?.records.first().is_some_and(|first| *first.input == input),
+        _ => {
+            is_last || host.records(handle.id(), 0, Some(1))?.records.first().is_some_and(|first| *first.input == input)
+        }
     };
     Ok(Some(input).filter(|_| !is_echo))
 }
 
 /// Gives a paused session a new message, which it answers when it is resumed (DUR-11); returns whether there is one.
-async fn note_while_paused(
-    store: &SqliteStore,
-    handle: &SessionHandle,
-    begin: Begin,
-    images: &[PathBuf],
-) -> Result<bool> {
+async fn note_while_paused(host: &Host, handle: &SessionHandle, begin: Begin, images: &[PathBuf]) -> Result<bool> {
     let Begin::GoingOn(Some(input @ Input::User { .. })) = begin else { return Ok(false) };
     let is_under_way = handle.inspect(|session| !session.is_at_rest()).await?;
-    if is_under_way && store.last_turn_input(handle.id())?.as_ref() == Some(&input) {
+    if is_under_way && host.last_turn_input(handle.id())?.as_ref() == Some(&input) {
         // The command is repeated.
         return Ok(false);
     }

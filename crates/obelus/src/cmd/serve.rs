@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::agents::asked_of;
 use super::holder::GuestServer;
-use super::host::{Notices, connector, created_folder, open_store};
+use super::host::{Notices, connector, created_folder, open_store, store_folder};
 use super::remote::server_file::{ServerFile, reachable};
 use crate::cli::{RoleName, Serve, TokensCommand};
 use crate::language::{Words, chosen, fill, words_of};
@@ -71,9 +71,7 @@ fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
         let folder = created_folder(&args.store)?;
         return Ok((super::engine::host(&args.engine, connector)?, folder, false));
     }
-    let store = open_store(&args.store)?;
-    let folder = store.folder().to_owned();
-    Ok((Host::builder(connector).store(store.shared()).files(&folder).build(), folder, true))
+    Ok((open_store(&args.store, connector)?.build(), store_folder(&args.store)?, true))
 }
 
 async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
@@ -101,7 +99,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     let holder = is_alone.then(|| GuestServer::open(host.clone(), &folder)).transpose()?;
     let held = holder.map(|holder| tokio::spawn(holder.serve(is_over)));
     let mut bot = telegram::RunningBot::start(bot, &service, &folder);
-    let took_up = tokio::spawn(async move { service.restore().await });
+    let restoring = tokio::spawn(async move { service.restore().await });
     let signal = end_signal()?;
     server
         .serve(async {
@@ -114,7 +112,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     if is_alone {
         let _ = tokio::time::timeout(grace, host.settled()).await;
     }
-    took_up.abort();
+    restoring.abort();
     drop((over, server_file));
     let ended = bot.stop().await;
     if let Some(held) = held {

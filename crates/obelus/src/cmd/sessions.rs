@@ -30,14 +30,14 @@ use anyhow::{Result, anyhow, bail};
 use obelus_connect::StandardConnector;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
-use obelus_runtime::people::{PageNotes, QuestionView, refused_in_words};
+use obelus_runtime::people::{QuestionView, refused_in_words};
 use obelus_runtime::sessions::InboxId;
-use obelus_runtime::{Host, SessionHandle, SqliteStore};
+use obelus_runtime::{Host, SessionHandle};
 use serde_json::{Value, json};
 
 use super::adopt::Import;
 use super::chat::{open_calls, question_lines};
-use super::host::{Notices, connector, host_of, open_store, report_reopened, viewer};
+use super::host::{Notices, connector, open_editor, open_host, report_reopened};
 use super::people::{by_in_words, only_calls, with_store};
 use super::run::{Begin, SessionRun, ShowOptions, on, play};
 #[cfg(feature = "restate")]
@@ -98,11 +98,11 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
             as_plan::export(&inspect::open_for(store, id)?, id, out.as_deref())
         }
         SessionsCommand::Export { id, out, store, .. } => {
-            transfer::export(&viewer(&inspect::open_for(store, id)?), id, out.as_deref())
+            transfer::export(&inspect::open_for(store, id)?, id, out.as_deref())
         }
         SessionsCommand::Import { file, name, trusted, store, .. } => {
             let named = |id: &str| with_store(id, store);
-            transfer::import(&viewer(&open_store(store)?), file, name.as_deref(), *trusted, named)
+            transfer::import(&open_editor(store)?, file, name.as_deref(), *trusted, named)
         }
         SessionsCommand::Fork { id, new, at, store, .. } => transfer::fork_at(store, id, new, *at),
         SessionsCommand::Back { id, save, store, .. } => transfer::back(store, id, save),
@@ -114,10 +114,10 @@ fn perform(args: &SessionsCommand) -> Result<Exit> {
         }
         SessionsCommand::Adopt { file, agent, session, mode, store, json, .. } => {
             let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
-            super::adopt::adopt(&open_store(store)?, store, &import, *json)
+            super::adopt::adopt(&open_host(store, connector(store, &Notices::default())?)?, &import, *json)
         }
         SessionsCommand::Rm { id, yes, store, .. } => {
-            let host = viewer(&open_store(store)?);
+            let host = open_editor(store)?;
             if !yes {
                 must_have_no_questions(&host, id)?;
             }
@@ -147,11 +147,10 @@ pub(crate) fn read_session(store: &StoreArgs, id: &str) -> Result<Session> {
 }
 
 /// Opens a session of a store, to continue it.
-async fn opened(store: &SqliteStore, at: &StoreArgs, id: &str) -> Result<(Host, SessionHandle)> {
-    let host = host_of(store, connector(at, &Notices::default())?);
+async fn opened(host: &Host, id: &str) -> Result<SessionHandle> {
     let handle = host.open(id).await?;
     report_reopened(&handle).await?;
-    Ok((host, handle))
+    Ok(handle)
 }
 
 pub(crate) fn inbox(args: &InboxArgs) -> Result<Exit> {
@@ -223,7 +222,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         },
         Verb::Value { value } => {
             let question = asked(&args.id, &args.store)?;
-            Decision::Value { value: super::people::value_said(value, question.schema.as_ref()) }
+            Decision::Value { value: super::people::argument_value(value, question.schema.as_ref()) }
         }
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
@@ -244,11 +243,10 @@ fn show_edit(args: &AnswerArgs, params: &serde_json::Map<String, Value>) -> Resu
         return Ok(None);
     }
     let (name, number) = parts(&args.id)?;
-    let store = inspect::open_for(&args.store, name)?;
-    let session = inspect::read(&store, name, None)?;
+    let host = inspect::open_for(&args.store, name)?;
+    let session = inspect::read(&host, name, None)?;
     let language = words_of_session(&session).language;
-    let pages = Some(PageNotes::folder(store.folder(), name));
-    let view = QuestionView::edited(&session, &number, params, pages, language).map_err(|refused| {
+    let view = QuestionView::edited(&session, &number, params, host.pictures(name), language).map_err(|refused| {
         let words = refused_in_words(&refused, Some(About::Call), language);
         Declined { code: refused.code.to_string(), words, language }
     })?;
@@ -280,7 +278,7 @@ fn parts(id: &str) -> Result<(&str, QuestionId)> {
 
 /// The texts for a session: in its agent's language, if it can be read.
 fn phrases_for(store: &StoreArgs, id: &str) -> &'static Words {
-    let session = inspect::open_for(store, id).and_then(|store| inspect::read(&store, id, None));
+    let session = inspect::open_for(store, id).and_then(|host| inspect::read(&host, id, None));
     session.map_or_else(|_| words_of(None), |session| words_of_session(&session))
 }
 
@@ -323,12 +321,12 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
     let input = Input::Decide { question: question.to_owned(), decision, by: SentBy::COMMAND_LINE.to_owned(), digest };
-    let open = match lifecycle::open_or_tell(session, store, &input, as_json)? {
-        Ok(open) => open,
+    let host = match lifecycle::open_or_tell(session, store, &input, as_json)? {
+        Ok(host) => host,
         Err(exit) => return Ok(exit),
     };
     on(async {
-        let (host, handle) = opened(&open, store, session).await?;
+        let handle = opened(&host, session).await?;
         let read = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
         if let (Some(by), phrases) = handle.inspect(read).await? {
             // A paused session takes the answer, but does nothing yet.
@@ -342,7 +340,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArg
             }
             return Ok(Exit::Done);
         }
-        let stage = SessionRun { host, handle, folder: Some(open.folder().to_owned()) };
+        let stage = SessionRun { host, handle };
         play(stage, Begin::GoingOn(Some(input)), ShowOptions { as_json, is_plan: false, store: store.clone() }).await
     })
 }

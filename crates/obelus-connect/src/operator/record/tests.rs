@@ -18,12 +18,21 @@ fn state() -> Value {
 
 fn recorded(step: &Value) -> Value {
     let (state, seen) = (state(), json!({}));
-    record(&Recording { state: &state, step, seen: &seen, shown: Some(PAGE), ..nothing() }).unwrap()
+    record(&Recording { state: &state, step, observation: &seen, shown: Some(PAGE), ..nothing() }).unwrap()
 }
 
 fn nothing() -> Recording<'static> {
     const NULL: &Value = &Value::Null;
-    Recording { state: NULL, goal: NULL, plan: NULL, step: NULL, action: NULL, seen: NULL, shown: None, earlier: None }
+    Recording {
+        state: NULL,
+        goal: NULL,
+        plan: NULL,
+        step: NULL,
+        action: NULL,
+        observation: NULL,
+        shown: None,
+        earlier: None,
+    }
 }
 
 fn facts_of(state: &Value) -> Vec<&str> {
@@ -128,9 +137,9 @@ fn refused_facts_are_named_by_position_and_the_others_are_accepted() {
     let refused = state["progress"]["refused"].to_string();
     assert!(refused.contains("facts[0]") && !refused.contains("e5"), "{refused}");
     let (seen, action, step) = (json!({}), json!({"tool": "look"}), json!({"facts": []}));
-    let acted = record(&Recording { state: &state, action: &action, seen: &seen, ..nothing() }).unwrap();
+    let acted = record(&Recording { state: &state, action: &action, observation: &seen, ..nothing() }).unwrap();
     assert_eq!(acted["progress"]["refused"], state["progress"]["refused"], "the model has not answered yet");
-    let answered = record(&Recording { state: &acted, step: &step, seen: &seen, ..nothing() }).unwrap();
+    let answered = record(&Recording { state: &acted, step: &step, observation: &seen, ..nothing() }).unwrap();
     assert_eq!(answered["progress"].get("refused"), None);
 }
 
@@ -141,7 +150,7 @@ fn after_a_restart_facts_wait_for_the_next_observation() {
     assert_eq!(facts_of(&lost).len(), 1);
     assert!(lost["progress"]["refused"][0].as_str().unwrap().contains("observe"));
     let seen = json!({});
-    let never = record(&Recording { state: &state, step: &step, seen: &seen, ..nothing() }).unwrap();
+    let never = record(&Recording { state: &state, step: &step, observation: &seen, ..nothing() }).unwrap();
     assert_eq!(facts_of(&never).len(), 2, "nothing was ever shown, so nothing is quoted");
 }
 
@@ -181,7 +190,8 @@ fn a_fact_replaces_the_one_that_it_corrects() {
     let first = recorded(&json!({"facts": [{"fact": "The lid is red"}, {"fact": "Two are left"}]}));
     let (count, seen) = (facts_of(&first).len(), json!({}));
     let step = json!({"facts": [{"fact": "One is left", "instead_of": "two are left."}, {"fact": "A cup", "instead_of": "no such fact"}]});
-    let then = record(&Recording { state: &first, step: &step, seen: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
+    let then =
+        record(&Recording { state: &first, step: &step, observation: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
     let facts = facts_of(&then);
     assert!(
         facts.contains(&"One is left") && !facts.contains(&"Two are left") && facts.contains(&"A cup"),
@@ -204,15 +214,15 @@ fn repeated_identical_actions_are_detected() {
     let action = json!({"tool": "look", "params": {"name": "More"}});
     let seen = json!({});
     for n in 1..=5 {
-        state = record(&Recording { state: &state, action: &action, seen: &seen, ..nothing() }).unwrap();
+        state = record(&Recording { state: &state, action: &action, observation: &seen, ..nothing() }).unwrap();
         assert_eq!(state["progress"]["repeats"], n);
         assert_eq!(state["progress"].get("nudge").is_some(), n == 5);
     }
     let other = json!({"tool": "look", "params": {"name": "Less"}});
-    state = record(&Recording { state: &state, action: &other, seen: &seen, ..nothing() }).unwrap();
+    state = record(&Recording { state: &state, action: &other, observation: &seen, ..nothing() }).unwrap();
     assert_eq!((&state["progress"]["repeats"], state["progress"].get("nudge")), (&json!(1), None));
     let stuck = json!({"unchanged": 5});
-    let stuck = record(&Recording { state: &state, seen: &stuck, ..nothing() }).unwrap();
+    let stuck = record(&Recording { state: &state, observation: &stuck, ..nothing() }).unwrap();
     assert!(stuck["progress"]["nudge"].as_str().unwrap().contains("Nothing has changed"));
 }
 
@@ -251,7 +261,7 @@ proptest! {
             let before = all(&state);
             let plan = if replans { json!(["One", "Two", "Three"]) } else { Value::Null };
             let goal = if begins_anew { json!({"goal": "Another", "is_new": true}) } else { Value::Null };
-            state = record(&Recording { state: &state, goal: &goal, plan: &plan, step: &step, seen: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
+            state = record(&Recording { state: &state, goal: &goal, plan: &plan, step: &step, observation: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
             prop_assert_eq!(&all(&state)[..before.len()], &before[..]);
         }
     }
@@ -260,7 +270,7 @@ proptest! {
     fn recording_is_idempotent(step in any_step()) {
         let once = recorded(&step);
         let seen = json!({});
-        let twice = record(&Recording { state: &once, step: &step, seen: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
+        let twice = record(&Recording { state: &once, step: &step, observation: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
         prop_assert_eq!(once, twice);
     }
 

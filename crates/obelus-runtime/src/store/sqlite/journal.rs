@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::file::OpenFile;
 use super::index::{RecordIndex, registered_of};
 use super::{checksum, sessions};
-use crate::store::{DamagedTail, Digest, InputId, Journaled, Record, StoreError, check_ids};
+use crate::store::{DamagedTail, Digest, InputId, Journaled, Record, StoreError, check_ids, starts_turn};
 
 /// The current format of records.
 const FORM: i64 = 4;
@@ -181,7 +181,7 @@ pub(super) fn last_turn_input(
     let session = sessions::number(connection, id)?;
     let word = |row: &Row<'_>, seq| {
         let input = decode(row, session, seq).ok().map(|record| Arc::unwrap_or_clone(record.input));
-        input.filter(|input| matches!(input, Input::Start | Input::RunPlan | Input::User { .. }))
+        input.filter(starts_turn)
     };
     let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM record WHERE place = ?1"))?;
     for (seq, place) in index.recent(session).iter().rev() {

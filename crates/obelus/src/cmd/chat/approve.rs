@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Question};
+use obelus_runtime::people::typed_value;
 use serde_json::Value;
 
 use super::question;
@@ -182,7 +183,7 @@ impl<'a> ShownQuestion<'a> {
                 Ok(Some(Decision::Deny { reason: reason.to_owned() }))
             }
             Typing::Answer if line.is_empty() => Ok(None),
-            Typing::Answer => Ok(Some(Decision::Value { value: self.answer(line) })),
+            Typing::Answer => Ok(Some(Decision::Value { value: typed_value(line, self.question.schema.as_ref()) })),
             Typing::Result => Ok(Some(Decision::Happened { result: result(line, self.phrases)? })),
             Typing::Consent if line.is_empty() => Ok(None),
             Typing::Consent => {
@@ -198,15 +199,6 @@ impl<'a> ShownQuestion<'a> {
                 let only = numbers(line, &open).map_err(|wrong| fill(ask.bad_numbers, &[&wrong, &listed(&open)]))?;
                 Ok(Some(Decision::Approve { only: Some(only.into_iter().collect()) }))
             }
-        }
-    }
-
-    /// The typed value: text if the schema asks for text, else JSON if it is valid JSON.
-    fn answer(&self, line: &str) -> Value {
-        let wants_text = self.question.schema.as_ref().is_none_or(|schema| schema["type"] == "string");
-        match serde_json::from_str(line) {
-            Ok(value) if !wants_text => value,
-            _ => line.into(),
         }
     }
 

@@ -13,11 +13,11 @@ use obelus_runtime::people::Titles;
 use obelus_runtime::sessions::{Forked, SessionStatus};
 use serde_json::{Map, Value, json};
 
-use super::copy::SessionCopy;
+use super::copy::copied;
 use super::{followed, print_turn, rested, steps_that_read_it};
 use crate::cli::Verb;
 use crate::cmd::chat::styled;
-use crate::cmd::people::{Narrator, by_in_words, happened_step, only_calls, value_said};
+use crate::cmd::people::{Narrator, argument_value, by_in_words, happened_step, only_calls};
 use crate::cmd::run::is_same_call;
 use crate::cmd::sessions::inspect;
 use crate::cmd::sessions::transfer::print_fork;
@@ -130,7 +130,7 @@ fn body_of(verb: &Verb, row: &QuestionRow) -> Result<Option<AnswerBody>> {
             Value::Object(params) => AnswerBody::Edit { params },
             _ => bail!("{}", fill(words_of(None).answering.is_an_object, &["--params"])),
         },
-        Verb::Value { value } => AnswerBody::Value { value: value_said(value, row.schema.as_ref()) },
+        Verb::Value { value } => AnswerBody::Value { value: argument_value(value, row.schema.as_ref()) },
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
             if let (None, Some(steps)) = (&result, steps_that_read_it(row)) {
@@ -144,8 +144,8 @@ fn body_of(verb: &Verb, row: &QuestionRow) -> Result<Option<AnswerBody>> {
 
 /// Prints the step of an effect in doubt that happened: it has no event of its own.
 async fn print_happened(client: &Client, row: &QuestionRow, result: Value) -> Result<()> {
-    let copy = SessionCopy::of(client, &row.session).await?;
-    let read = inspect::read(&copy.store, &row.session, None)?;
+    let copy = copied(client, &row.session).await?;
+    let read = inspect::read(&copy, &row.session, None)?;
     let phrases = words_of(None);
     let narrator = Narrator { phrases, titles: Titles::of(read.context(), phrases.code) };
     if let Some(step) =

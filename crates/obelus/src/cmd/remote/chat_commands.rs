@@ -9,7 +9,7 @@ use obelus_kernel::session::Session;
 use obelus_runtime::people::Titles;
 use obelus_runtime::sessions::InboxId;
 
-use super::copy::SessionCopy;
+use super::copy::copied;
 use super::talk::Remote;
 use crate::cmd::chat::commands::{ChatCommand, parse};
 use crate::cmd::chat::{StyledLine, answers, cost};
@@ -77,8 +77,8 @@ impl Remote<'_> {
                 show(&answers::help(&rows));
             }
             command => {
-                let copy = SessionCopy::of(self.client, &self.session).await?;
-                let session = inspect::read(&copy.store, &self.session, None)?;
+                let copy = copied(self.client, &self.session).await?;
+                let session = inspect::read(&copy, &self.session, None)?;
                 show(&self.answer(&command, &session));
             }
         }

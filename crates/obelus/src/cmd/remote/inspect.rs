@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::copy::SessionCopy;
+use super::copy::copied;
 use crate::cmd::sessions;
 use crate::cmd::sessions::inspect::status_in_words;
 use crate::language::words_of;
@@ -119,12 +119,12 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
 
 pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     if !as_json {
-        return sessions::inspect::show(&SessionCopy::of(client, id).await?.store, id, at, false, None);
+        return sessions::inspect::show(&copied(client, id).await?, id, at, false, None);
     }
     let path = format!("/api/v1/sessions/{}", encoded(id));
     let session: Value = client.get(&path).await?;
     if at.is_some() {
-        let past = sessions::inspect::read(&SessionCopy::of(client, id).await?.store, id, at)?;
+        let past = sessions::inspect::read(&copied(client, id).await?, id, at)?;
         let mut shown = sessions::inspect::shown(&past, id);
         shown["status"] = SessionStatus::of(&past).name().into();
         shown["agent"] = session["agent"].clone();
@@ -146,7 +146,7 @@ pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bo
 /// The journal of a session: records as JSON, or events as text.
 pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
     if !as_json {
-        return sessions::inspect::log(&SessionCopy::of(client, id).await?.store, id, false);
+        return sessions::inspect::log(&copied(client, id).await?, id, false);
     }
     let (mut after, mut count) = (0, 0);
     loop {

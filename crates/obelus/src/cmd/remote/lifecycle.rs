@@ -9,7 +9,7 @@ use obelus_kernel::Time;
 use obelus_runtime::sessions::SessionStatus;
 use obelus_runtime::system_clock;
 
-use super::copy::SessionCopy;
+use super::copy::copied;
 use super::inspect::rows;
 use crate::cmd::sessions::consents;
 use crate::cmd::sessions::transfer::write_new;
@@ -35,7 +35,7 @@ pub(super) async fn carry(client: &Client, id: &str, is_plan: bool, to: Option<&
 /// Lists the consents of a session, or revokes one.
 pub(super) async fn consents_of(client: &Client, id: &str, revoke: Option<&str>, as_json: bool) -> Result<Exit> {
     let Some(consent) = revoke else {
-        return consents::list(&SessionCopy::of(client, id).await?.store, id, as_json);
+        return consents::list(&copied(client, id).await?, id, as_json);
     };
     let _: Taken = client.delete(&format!("/api/v1/sessions/{}/consents/{}", encoded(id), encoded(consent))).await?;
     output::note(&fill(words_of(None).chat.revoked, &[&visible(consent)]));

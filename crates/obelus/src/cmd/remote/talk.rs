@@ -9,13 +9,13 @@ use anyhow::Result;
 use obelus_channel::client::{Client, ClientError, EventReader, ServerEvent, ServerEventBody, encoded};
 use obelus_channel::types::{AnswerBody, AnswerRequest, NewSession, QuestionRow, SessionView, Taken, TurnView};
 use obelus_kernel::session::{Mode, TurnEnd};
-use obelus_runtime::people::AnswerKind;
+use obelus_runtime::people::{AnswerKind, typed_value};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{exit_of_output, followed, language, print_step, rested, steps_that_read_it};
 use crate::cli::ChatArgs;
-use crate::cmd::people::{by_in_words, value_said};
+use crate::cmd::people::by_in_words;
 use crate::language::{chosen, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
@@ -264,7 +264,7 @@ impl Remote<'_> {
 fn decision(typed: &str, answers: &[AnswerKind], schema: Option<&Value>) -> Option<AnswerBody> {
     let said = typed.to_lowercase();
     if answers.contains(&AnswerKind::Value) {
-        return Some(AnswerBody::Value { value: value_said(typed, schema) });
+        return Some(AnswerBody::Value { value: typed_value(typed, schema) });
     }
     if answers.contains(&AnswerKind::Happened) {
         return match said.split_once(char::is_whitespace) {

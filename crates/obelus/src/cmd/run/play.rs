@@ -1,6 +1,5 @@
 //! Runs a session until it rests, and asks people if there are any.
 
-use std::path::PathBuf;
 use std::pin::pin;
 
 use anyhow::{Result, bail};
@@ -25,8 +24,6 @@ use crate::output::{self, Exit, visible};
 pub(crate) struct SessionRun {
     pub(crate) host: Host,
     pub(crate) handle: SessionHandle,
-    /// The store's folder, if the session is stored.
-    pub(crate) folder: Option<PathBuf>,
 }
 
 /// How a command starts a session.
@@ -70,10 +67,11 @@ pub(crate) fn approved_question(input: &Input) -> Option<QuestionId> {
 
 /// Runs a session until it rests, and prints the result. A stored session can be answered from elsewhere meanwhile.
 pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: ShowOptions) -> Result<Exit> {
-    let SessionRun { host, handle, folder } = stage;
+    let SessionRun { host, handle } = stage;
     let has_people = shown.has_people();
-    let session = folder.as_ref().map(|_| handle.id().to_owned());
-    let served = folder.and_then(|folder| match GuestServer::open(host.clone(), &folder) {
+    // Only sessions of a store have a folder.
+    let session = host.folder().map(|_| handle.id().to_owned());
+    let served = host.folder().and_then(|folder| match GuestServer::open(host.clone(), folder) {
         Ok(holder) => {
             let (over, is_over) = tokio::sync::oneshot::channel();
             Some((over, tokio::spawn(holder.serve(is_over))))

@@ -9,10 +9,9 @@ use obelus_kernel::CallJson;
 use obelus_kernel::session::{CallId, Decision, Outcome, QuestionId, Session};
 use obelus_kernel::{Context, Message, Role, plan};
 use obelus_notebook::control_field::ControlField;
-use obelus_runtime::{EventBody, Request, SessionEvent, SessionSpec, SqliteStore, StoreError};
+use obelus_runtime::{EventBody, Host, Request, SessionEvent, SessionSpec, StoreError};
 use serde_json::{Map, Value, json};
 
-use super::super::host::viewer;
 use super::super::run::is_proposal_of;
 use super::inspect;
 use super::plan_inputs::Inputs;
@@ -31,10 +30,9 @@ const OF_THEN: [&str; 5] = [
 ];
 
 /// Writes the completed calls of a session as a request with a plan.
-pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result<Exit> {
-    let host = viewer(store);
+pub(super) fn export(host: &Host, id: &str, to: Option<&Path>) -> Result<Exit> {
     let spec = host.spec(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let session = inspect::read(store, id, None)?;
+    let session = inspect::read(host, id, None)?;
     let words = &words_of_session(&session).sessions;
     let context = session.context();
     let mut done = done_calls(context, &host.history(id)?, |record| Ok(host.view(id, Some(record))?))?;

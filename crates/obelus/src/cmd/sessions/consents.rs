@@ -6,7 +6,7 @@ use obelus_kernel::policy::ConsentId;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Decision, Input};
-use obelus_runtime::SqliteStore;
+use obelus_runtime::Host;
 use obelus_runtime::people::{never_in_words, terms_in_words};
 use serde_json::{Value, json};
 
@@ -25,8 +25,8 @@ pub(super) fn run(id: &str, revoke: Option<&str>, at: &StoreArgs, as_json: bool)
 }
 
 /// The consents of a session of a store.
-pub(in crate::cmd) fn list(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
-    let session = inspect::read(store, id, None)?;
+pub(in crate::cmd) fn list(host: &Host, id: &str, as_json: bool) -> Result<Exit> {
+    let session = inspect::read(host, id, None)?;
     let phrases = words_of_session(&session);
     if as_json {
         let row = |consent: &StandingConsent| {
@@ -51,12 +51,12 @@ fn revoke_consent(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
     let parsed = consent.parse::<ConsentId>().ok();
     let consent = parsed.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
     let input = Input::Revoke { consent: consent.0, by: SentBy::COMMAND_LINE.to_owned() };
-    let store = match lifecycle::open_or_tell(id, at, &input, false)? {
-        Ok(store) => store,
+    let host = match lifecycle::open_or_tell(id, at, &input, false)? {
+        Ok(host) => host,
         Err(exit) => return Ok(exit),
     };
     on(async {
-        let (host, handle) = opened(&store, at, id).await?;
+        let handle = opened(&host, id).await?;
         let revoked = handle.tell(input).await;
         host.close().await;
         Ok(revoked?)

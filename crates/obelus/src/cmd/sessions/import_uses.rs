@@ -6,10 +6,9 @@ use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Input, Session};
 use obelus_kernel::visible;
 use obelus_runtime::engine::{Record, with_present_bindings};
-use obelus_runtime::{SessionSpec, SqliteStore};
+use obelus_runtime::{Host, SessionSpec};
 use serde_json::Value;
 
-use super::super::host::viewer;
 use crate::language::{fill, words_of};
 use crate::output;
 
@@ -17,9 +16,9 @@ use crate::output;
 const WIDTH: usize = 100;
 
 /// Prints what a session could use while the pause of its import holds it back.
-pub(super) fn print_if_imported(store: &SqliteStore, id: &str, session: &Session) -> Result<()> {
+pub(super) fn print_if_imported(host: &Host, id: &str, session: &Session) -> Result<()> {
     if session.paused().is_some_and(|by| matches!(SentBy::of(by), SentBy::ImportOf(_))) {
-        let export = viewer(store).export_readable(id)?;
+        let export = host.export_readable(id)?;
         print(&uses_of(&export.genesis, &export.records)?);
     }
     Ok(())

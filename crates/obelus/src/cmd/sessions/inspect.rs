@@ -6,14 +6,14 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
 use obelus_runtime::engine::RestoreError;
-use obelus_runtime::people::{PageNotes, QuestionView};
+use obelus_runtime::people::QuestionView;
 use obelus_runtime::sessions::InboxId;
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
-use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
+use obelus_runtime::{EventBody, Host, HostError, StoreError, system_clock};
 use serde_json::{Value, json};
 
 use super::super::chat::why_lines;
-use super::super::host::{open_store, read_store, viewer};
+use super::super::host::{open_editor, open_viewer};
 use super::super::people::{Narrator, by_in_words, with_store};
 use super::super::spent::in_words;
 use super::event_texts::EventTexts;
@@ -23,10 +23,10 @@ use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
-/// Opens a store for reading; none if there is no store yet. An older one is migrated.
-pub(super) fn open(at: &StoreArgs) -> Result<Option<SqliteStore>> {
-    match read_store(at).map_err(anyhow::Error::downcast) {
-        Ok(store) => Ok(Some(store)),
+/// A host for reading sessions; none if there is no store yet. An older store is migrated.
+pub(super) fn open(at: &StoreArgs) -> Result<Option<Host>> {
+    match open_viewer(at).map_err(anyhow::Error::downcast) {
+        Ok(host) => Ok(Some(host)),
         Err(Ok(StoreError::Folder(folder, error))) if error.kind() == std::io::ErrorKind::NotFound => {
             // The default store is created by the first session; one that was named may be a typing error.
             if at.store.is_some() {
@@ -35,7 +35,7 @@ pub(super) fn open(at: &StoreArgs) -> Result<Option<SqliteStore>> {
             }
             Ok(None)
         }
-        Err(Ok(StoreError::Older { found, .. })) => match open_store(at) {
+        Err(Ok(StoreError::Older { found, .. })) => match open_editor(at) {
             // It is just being created.
             Err(error) if found == 0 && matches!(error.downcast_ref(), Some(StoreError::Held { .. })) => Ok(None),
             opened => Ok(Some(opened?)),
@@ -46,21 +46,14 @@ pub(super) fn open(at: &StoreArgs) -> Result<Option<SqliteStore>> {
 }
 
 /// The same; a missing store is an error.
-pub(super) fn open_for(at: &StoreArgs, id: &str) -> Result<SqliteStore> {
+pub(super) fn open_for(at: &StoreArgs, id: &str) -> Result<Host> {
     Ok(open(at)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?)
 }
 
-/// A session read from the store. If no process runs it, effects that the last one left in doubt are already
+/// A session after a record or as it is now. If no process runs it, effects that the last one left in doubt are already
 /// questions.
-pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
-    if let Some(at) = at {
-        let records = store.records(id)?;
-        if at > records {
-            return Err(HostError::NoRecord { session: id.to_owned(), records, at }.into());
-        }
-        return Ok(viewer(store).view(id, Some(at))?);
-    }
-    if store.is_held() { Ok(viewer(store).view(id, None)?) } else { Ok(viewer(store).view_interrupted(id)?) }
+pub(in crate::cmd) fn read(host: &Host, id: &str, at: Option<u64>) -> Result<Session> {
+    Ok(if at.is_some() { host.view(id, at) } else { host.view_interrupted(id) }?)
 }
 
 /// Why a session cannot be read, for people; for a damaged end with the command that goes back.
@@ -75,11 +68,11 @@ fn problem_in_words(error: &anyhow::Error, id: &str, at: &StoreArgs) -> String {
 }
 
 /// A session for looking only: if the end of its journal is damaged, as it was before that, with the error.
-fn read_sound_part(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<(Session, Option<anyhow::Error>)> {
-    match (read(store, id, at), at) {
+fn read_sound_part(host: &Host, id: &str, at: Option<u64>) -> Result<(Session, Option<anyhow::Error>)> {
+    match (read(host, id, at), at) {
         (Err(error), None) => match error.downcast_ref() {
             Some(HostError::Restore(RestoreError::DamagedEnd { seq, .. })) => {
-                Ok((read(store, id, Some(seq - 1))?, Some(error)))
+                Ok((read(host, id, Some(seq - 1))?, Some(error)))
             }
             _ => Err(error),
         },
@@ -112,12 +105,9 @@ struct ListedSession {
 }
 
 impl ListedSession {
-    fn of(store: &SqliteStore, row: SessionRow) -> Self {
-        let agent = agent_of(store, &row.id);
-        let status = match store.summary(&row.id) {
-            Ok(Some(summary)) => Ok(summary.status),
-            _ => read(store, &row.id, None).map(|session| SessionStatus::of(&session)),
-        };
+    fn of(host: &Host, row: SessionRow) -> Self {
+        let agent = agent_of(host, &row.id);
+        let status = host.summary(&row.id).map(|summary| summary.status).map_err(Into::into);
         Self { row, agent, status }
     }
 
@@ -127,9 +117,9 @@ impl ListedSession {
     }
 
     /// Says what a person has to do so that the session goes on, if anything.
-    fn report(&self, store: &SqliteStore, at: &StoreArgs) {
+    fn report(&self, host: &Host, at: &StoreArgs) {
         match &self.status {
-            Ok(status) => interrupted::report(store, at, &self.row.id, *status, words_of(None)),
+            Ok(status) => interrupted::report(host, at, &self.row.id, *status, words_of(None)),
             Err(error) => output::warning(&format!("{}: {}", self.row.id, problem_in_words(error, &self.row.id, at))),
         }
     }
@@ -161,15 +151,15 @@ impl ListedSession {
 }
 
 /// The agent's or request's name in the session's spec.
-fn agent_of(store: &SqliteStore, id: &str) -> String {
-    let Ok(Some(spec)) = viewer(store).spec(id) else { return String::new() };
+fn agent_of(host: &Host, id: &str) -> String {
+    let Ok(Some(spec)) = host.spec(id) else { return String::new() };
     if spec.agent.is_empty() { spec.name } else { spec.agent }
 }
 
 pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
-    let store = open(at)?;
-    let listed: Vec<ListedSession> = match &store {
-        Some(store) => store.list()?.into_iter().map(|row| ListedSession::of(store, row)).collect(),
+    let host = open(at)?;
+    let listed: Vec<ListedSession> = match &host {
+        Some(host) => host.list()?.into_iter().map(|row| ListedSession::of(host, row)).collect(),
         None => Vec::new(),
     };
     if as_json {
@@ -181,8 +171,8 @@ pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
         |of: fn(&ListedSession) -> &str| listed.iter().map(|listed| of(listed).chars().count()).max().unwrap_or(0);
     let widths = (widest(|listed| &listed.row.id), widest(|listed| &listed.agent));
     listed.iter().for_each(|listed| output::answer(&listed.line(widths, phrases)));
-    if let Some(store) = &store {
-        listed.iter().for_each(|listed| listed.report(store, at));
+    if let Some(host) = &host {
+        listed.iter().for_each(|listed| listed.report(host, at));
     }
     if listed.is_empty() {
         output::note(phrases.sessions.none);
@@ -191,23 +181,23 @@ pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
 }
 
 pub(in crate::cmd) fn show(
-    store: &SqliteStore,
+    host: &Host,
     id: &str,
     at: Option<u64>,
     as_json: bool,
     args: Option<&StoreArgs>,
 ) -> Result<Exit> {
-    let (session, damage) = read_sound_part(store, id, at)?;
+    let (session, damage) = read_sound_part(host, id, at)?;
     if let Some(error) = damage {
         output::warning(&problem_in_words(&error, id, args.unwrap_or(&StoreArgs::default())));
     }
     if as_json {
         output::json(&shown(&session, id));
     } else {
-        print_session(store, &session, id, at, args)?;
+        print_session(host, &session, id, at, args)?;
         // The copy of a session of a server does not have the programs.
         if args.is_some() {
-            import_uses::print_if_imported(store, id, &session)?;
+            import_uses::print_if_imported(host, id, &session)?;
         }
     }
     match session.context().unreadable() {
@@ -235,15 +225,9 @@ pub(in crate::cmd) fn shown(session: &Session, id: &str) -> Value {
 
 /// Prints a session for people: agent and status, messages and steps, memory, open questions. With the arguments of
 /// a store the commands that answer them are printed too.
-fn print_session(
-    store: &SqliteStore,
-    session: &Session,
-    id: &str,
-    at: Option<u64>,
-    args: Option<&StoreArgs>,
-) -> Result<()> {
-    let narrator = narrator_of(store, id, session);
-    let (phrases, agent) = (narrator.phrases, agent_of(store, id));
+fn print_session(host: &Host, session: &Session, id: &str, at: Option<u64>, args: Option<&StoreArgs>) -> Result<()> {
+    let narrator = narrator_of(host, id, session);
+    let (phrases, agent) = (narrator.phrases, agent_of(host, id));
     let status = status_in_words(SessionStatus::of(session), phrases);
     let head = fill(phrases.sessions.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
@@ -252,7 +236,7 @@ fn print_session(
         output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&by_in_words(by, phrases)])));
     }
     output::answer("");
-    let events = viewer(store).history(id)?;
+    let events = host.history(id)?;
     let events = events.iter().filter(|event| at.is_none_or(|at| event.number.record <= at));
     events.filter_map(|event| story.lines_of(&event.body)).for_each(|line| output::answer(&line));
     output::answer(&format!("\n{BOLD}{}{BOLD:#}", phrases.sessions.memory));
@@ -264,7 +248,7 @@ fn print_session(
         }
     }
     for question in &open_questions(session) {
-        let view = viewed(store, id, session, question, phrases.language);
+        let view = viewed(host, id, session, question, phrases.language);
         output::answer(&format!("\n{}", narrator.question(&view, false)));
         if let (Some(args), None) = (args, at) {
             output::answer(&narrator.how_to_answer(&view, &view.id, args));
@@ -279,14 +263,14 @@ fn print_session(
 }
 
 /// The narrator of a stored session.
-fn narrator_of(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
-    Narrator::of(session).with_pages(Some(PageNotes::folder(store.folder(), id)))
+fn narrator_of(host: &Host, id: &str, session: &Session) -> Narrator {
+    Narrator::of(session).with_pages(host.pictures(id))
 }
 
 /// A question of a stored session for people, with its id for the command line.
-fn viewed(store: &SqliteStore, id: &str, session: &Session, question: &Question, language: Language) -> QuestionView {
-    let pages = Some(PageNotes::folder(store.folder(), id));
-    QuestionView::with_pages(session, question, pages, language).under(InboxId::new(id, &question.id).to_string())
+fn viewed(host: &Host, id: &str, session: &Session, question: &Question, language: Language) -> QuestionView {
+    QuestionView::with_pages(session, question, host.pictures(id), language)
+        .under(InboxId::new(id, &question.id).to_string())
 }
 
 fn open_questions(session: &Session) -> Vec<Question> {
@@ -295,15 +279,15 @@ fn open_questions(session: &Session) -> Vec<Question> {
 
 /// Prints the provenance of a value of a session, as it was after a record or is now.
 pub(in crate::cmd) fn why(
-    (store, id, at): (&SqliteStore, &str, Option<u64>),
+    (host, id, at): (&Host, &str, Option<u64>),
     expr: &str,
     instance: Option<&str>,
     as_json: bool,
 ) -> Result<Exit> {
-    let session = &read(store, id, at)?;
+    let session = &read(host, id, at)?;
     let expr = input::expression(expr);
     let mut why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
-    viewer(store).name_editors(id, &mut why)?;
+    host.name_editors(id, &mut why)?;
     if as_json {
         output::json(&why.to_json());
     } else {
@@ -318,17 +302,17 @@ pub(in crate::cmd) fn why(
 }
 
 /// The journal of a session: records as JSON, or events as text.
-pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
-    let journal = store.load(id, 0, None)?;
+pub(in crate::cmd) fn log(host: &Host, id: &str, as_json: bool) -> Result<Exit> {
+    let journal = host.records(id, 0, None)?;
     if as_json {
         for (index, record) in journal.records.iter().enumerate() {
             output::json(&json!({"seq": index + 1, "at": record.at.to_string(), "input": record.input}));
         }
     } else {
-        let (session, _) = read_sound_part(store, id, None)?;
-        let narrator = narrator_of(store, id, &session);
-        let mut story = EventTexts::new(&narrator, &session, &agent_of(store, id));
-        for event in viewer(store).history(id)? {
+        let (session, _) = read_sound_part(host, id, None)?;
+        let narrator = narrator_of(host, id, &session);
+        let mut story = EventTexts::new(&narrator, &session, &agent_of(host, id));
+        for event in host.history(id)? {
             if let Some(line) = story.lines_of(&event.body) {
                 output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));
             }
@@ -366,12 +350,12 @@ impl InboxEntry {
 }
 
 /// The open questions of all sessions, and the number of sessions that cannot be read.
-fn waiting(store: &SqliteStore, at: &StoreArgs) -> Result<(Vec<InboxEntry>, usize)> {
+fn waiting(host: &Host, at: &StoreArgs) -> Result<(Vec<InboxEntry>, usize)> {
     let now = system_clock();
     let (mut all, mut unread) = (Vec::new(), 0);
-    for row in store.list()? {
+    for row in host.list()? {
         // Unreadable sessions are reported, and skipped.
-        let session = match read(store, &row.id, None) {
+        let session = match read(host, &row.id, None) {
             Ok(session) => session,
             Err(error) => {
                 output::warning(&format!("{}: {}", row.id, problem_in_words(&error, &row.id, at)));
@@ -379,10 +363,10 @@ fn waiting(store: &SqliteStore, at: &StoreArgs) -> Result<(Vec<InboxEntry>, usiz
                 continue;
             }
         };
-        let narrator = Arc::new(narrator_of(store, &row.id, &session));
+        let narrator = Arc::new(narrator_of(host, &row.id, &session));
         // Expired questions cannot be answered; the session closes them when it is opened.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
-            let view = viewed(store, &row.id, &session, &question, narrator.phrases.language);
+            let view = viewed(host, &row.id, &session, &question, narrator.phrases.language);
             let id = view.id.clone();
             all.push(InboxEntry { id, session: row.id.clone(), question, view, narrator: Arc::clone(&narrator) });
         }
@@ -391,8 +375,8 @@ fn waiting(store: &SqliteStore, at: &StoreArgs) -> Result<(Vec<InboxEntry>, usiz
 }
 
 pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
-    let store = open(&args.store)?;
-    let (waiting, unread) = store.as_ref().map(|store| waiting(store, &args.store)).transpose()?.unwrap_or_default();
+    let host = open(&args.store)?;
+    let (waiting, unread) = host.as_ref().map(|host| waiting(host, &args.store)).transpose()?.unwrap_or_default();
     if args.json {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());
         return Ok(Exit::Done);
@@ -408,10 +392,10 @@ pub(super) fn inbox(args: &InboxArgs) -> Result<Exit> {
         output::note(words.none);
     }
     // The work on an answer may have been interrupted: then it waits for a person without a question.
-    if let Some(store) = &store {
-        for listed in store.list()?.into_iter().map(|row| ListedSession::of(store, row)) {
+    if let Some(host) = &host {
+        for listed in host.list()?.into_iter().map(|row| ListedSession::of(host, row)) {
             if let Ok(status) = listed.status {
-                interrupted::report(store, &args.store, &listed.row.id, status, words_of(None));
+                interrupted::report(host, &args.store, &listed.row.id, status, words_of(None));
             }
         }
     }

@@ -4,11 +4,11 @@ use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::sent_by::SentBy;
 use obelus_kernel::session::{Input, Question, Session};
-use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
+use obelus_runtime::{Host, StoreError, system_clock};
 use serde_json::Value;
 
 use super::super::holder::send_to_holder;
-use super::super::host::{open_store, viewer};
+use super::super::host::{Notices, connector, open_editor, open_host};
 use super::super::people::with_store;
 use super::super::run::{Begin, SessionRun, ShowOptions, on, play};
 use super::inspect::open_for;
@@ -19,12 +19,12 @@ use crate::output::{self, Exit, visible};
 
 pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
     let input = Input::Pause { by: SentBy::COMMAND_LINE.to_owned() };
-    let store = match open_or_tell(id, at, &input, false)? {
-        Ok(store) => store,
+    let host = match open_or_tell(id, at, &input, false)? {
+        Ok(host) => host,
         Err(exit) => return Ok(exit),
     };
     on(async {
-        let (host, handle) = opened(&store, at, id).await?;
+        let handle = opened(&host, id).await?;
         handle.tell(input).await?;
         host.close().await;
         Ok(())
@@ -38,15 +38,15 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: SentBy::COMMAND_LINE.to_owned() };
     interrupted::must_not_be(at, id)?;
     let beside = open_for(at, id)?;
-    let paused = viewer(&beside).view(id, None)?;
+    let paused = beside.view(id, None)?;
     import_uses::print_if_imported(&beside, id, &paused)?;
     drop(beside);
-    let store = match open_or_tell(id, at, &input, as_json)? {
-        Ok(store) => store,
+    let host = match open_or_tell(id, at, &input, as_json)? {
+        Ok(host) => host,
         Err(exit) => return Ok(exit),
     };
     on(async {
-        let (host, handle) = opened(&store, at, id).await?;
+        let handle = opened(&host, id).await?;
         if handle.inspect(|session| session.paused().is_none()).await? {
             bail!("{}", fill(super::phrases_for(at, id).sessions.not_paused, &[id]));
         }
@@ -57,7 +57,7 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
             output::note(&fill(super::phrases_for(at, id).sessions.nothing_to_do, &[&visible(id)]));
             return Ok(Exit::Done);
         }
-        let stage = SessionRun { host, handle, folder: Some(store.folder().to_owned()) };
+        let stage = SessionRun { host, handle };
         play(stage, Begin::Resumed(input), ShowOptions { as_json, is_plan: false, store: at.clone() }).await
     })
 }
@@ -69,15 +69,10 @@ fn has_nothing_to_do(mut session: Session, input: &Input) -> bool {
     is_taken && session.is_at_rest() && !session.questions().iter().any(Question::is_open)
 }
 
-/// Opens the store; if another process holds it, that one gets the input, and the exit code of the command is returned.
-pub(super) fn open_or_tell(
-    id: &str,
-    at: &StoreArgs,
-    input: &Input,
-    as_json: bool,
-) -> Result<Result<SqliteStore, Exit>> {
-    match open_store(at).map_err(anyhow::Error::downcast) {
-        Ok(store) => Ok(Ok(store)),
+/// A host of the store; if another process holds it, that one gets the input, and the exit code of the command is returned.
+pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: bool) -> Result<Result<Host, Exit>> {
+    match open_host(at, connector(at, &Notices::default())?).map_err(anyhow::Error::downcast) {
+        Ok(host) => Ok(Ok(host)),
         Err(Ok(StoreError::Held { folder, holder })) => {
             let phrases = super::phrases_for(at, id);
             let held = || fill(phrases.answering.held_by, &[&holder.to_string()]);
@@ -101,11 +96,10 @@ pub(super) fn open_or_tell(
 
 /// Removes sessions that have been done for `days` days. Waiting, running and paused sessions stay.
 pub(super) fn prune(at: &StoreArgs, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
-    let store = open_store(at)?;
+    let host = open_editor(at)?;
     let limit =
         Time(system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX)));
     let words = words_of(None);
-    let host = viewer(&store);
     let mut removed = 0;
     for row in host.list()? {
         if row.last_at.unwrap_or(row.created) > limit {
@@ -124,7 +118,8 @@ pub(super) fn prune(at: &StoreArgs, days: u64, dry: bool, shrink: bool) -> Resul
             continue;
         }
         if !dry {
-            store.remove(&row.id).with_context(|| fill(words.carried.stays_after, &[&row.id, &removed.to_string()]))?;
+            let stays = || fill(words.carried.stays_after, &[&row.id, &removed.to_string()]);
+            on(async { host.remove(&row.id).await.with_context(stays) })?;
         }
         output::answer(&row.id);
         removed += 1;
@@ -132,7 +127,7 @@ pub(super) fn prune(at: &StoreArgs, days: u64, dry: bool, shrink: bool) -> Resul
     let phrase = if dry { words.carried.would_remove } else { words.carried.removed };
     output::note(&words.count(phrase, removed));
     if shrink {
-        let freed = store.shrink().context(words.carried.not_shrunk)?;
+        let freed = host.shrink_store().context(words.carried.not_shrunk)?;
         output::note(&words.count(words.carried.shrunk, freed));
     }
     Ok(Exit::Done)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use anyhow::Result;
 use obelus_kernel::session::Session;
 use obelus_kernel::{Expr, Path, closest};
-use obelus_runtime::{HostError, Store as _, StoreError};
+use obelus_runtime::{HostError, StoreError};
 use serde_json::Value;
 
 use super::super::people::with_store;

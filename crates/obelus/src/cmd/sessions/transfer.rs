@@ -13,12 +13,12 @@ use obelus_kernel::session::Input;
 use obelus_runtime::engine::{Digest, Record, RestoreError};
 use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};
-use obelus_runtime::{EventBody, Host, HostError, SqliteStore};
+use obelus_runtime::{EventBody, Host, HostError};
 use obelus_words::CarriedWords;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::host::{open_store, viewer};
+use super::super::host::open_editor;
 use super::super::people::with_store;
 use super::super::run::on;
 use super::import_uses;
@@ -111,7 +111,7 @@ pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
 
 /// Goes back to the last rest of a session that cannot be restored; its journal is saved first.
 pub(super) fn back(at: &StoreArgs, id: &str, save: &Path) -> Result<Exit> {
-    let host = viewer(&open_store(at)?);
+    let host = open_editor(at)?;
     if host.rest_before_fault(id)?.is_none() {
         bail!("{}", fill(words().nothing_to_go_back, &[id]));
     }
@@ -129,8 +129,8 @@ pub(super) fn back(at: &StoreArgs, id: &str, save: &Path) -> Result<Exit> {
     }
 }
 
-/// Imports a session. Unless it is trusted, it is paused: what it could use depends on where it is opened later, so the
-/// list of that is for the reader only. `named` is how a command names it.
+/// Imports a session. Untrusted imports are paused, and what they could use here is listed for the person who resumes
+/// them. `named` is how a command names it.
 pub(super) fn import(
     host: &Host,
     from: &Path,
@@ -196,8 +196,7 @@ pub(in crate::cmd) fn read_export(open: impl Read, from: &str) -> Result<Export>
 }
 
 /// The effects that a session has begun after a record: the names of their tools, each with its count.
-fn effects_after(store: &SqliteStore, id: &str, at: u64) -> BTreeMap<String, usize> {
-    let host = viewer(store);
+fn effects_after(host: &Host, id: &str, at: u64) -> BTreeMap<String, usize> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let (Ok(session), Ok(history)) = (host.view(id, None), host.history(id)) else { return counts };
     for event in history.iter().filter(|event| event.number.record > at) {
@@ -211,9 +210,9 @@ fn effects_after(store: &SqliteStore, id: &str, at: u64) -> BTreeMap<String, usi
 }
 
 pub(super) fn fork_at(at_store: &StoreArgs, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
-    let store = open_store(at_store)?;
-    let forked = viewer(&store).fork(id, new, at)?;
-    print_fork(id, new, &with_store(new, at_store), &forked, &effects_after(&store, id, forked.at));
+    let host = open_editor(at_store)?;
+    let forked = host.fork(id, new, at)?;
+    print_fork(id, new, &with_store(new, at_store), &forked, &effects_after(&host, id, forked.at));
     Ok(Exit::Done)
 }
 
