@@ -120,6 +120,7 @@ impl FailureCode {
     pub fn of_delegate(code: Self) -> Self {
         match code {
             Self::Delegate(_) | Self::DelegateUnreadable => code,
+            Self::Other(ref text) if text.starts_with(DELEGATE) => code,
             own => Self::Delegate(Box::new(own)),
         }
     }
@@ -128,7 +129,8 @@ impl FailureCode {
         fn number<T: FromStr + ToString>(text: &str) -> Option<T> {
             text.parse().ok().filter(|number: &T| number.to_string() == text)
         }
-        if let Some(code) = text.strip_prefix(DELEGATE) {
+        // A service's code may repeat the prefix without end; it is kept as a text.
+        if let Some(code) = text.strip_prefix(DELEGATE).filter(|code| !code.starts_with(DELEGATE)) {
             return Some(Self::Delegate(Box::new(code.into())));
         }
         match text.split_once('_') {
@@ -183,5 +185,13 @@ mod tests {
             assert_eq!(read(text), code);
             assert_eq!(serde_json::to_value(code).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_prefix_that_a_service_repeats_without_end_is_a_plain_text() {
+        let text = "delegate_".repeat(100_000);
+        let code = FailureCode::from(text.as_str());
+        assert_eq!(code, FailureCode::Other(text.clone()));
+        assert_eq!(FailureCode::of_delegate(code).to_string(), text);
     }
 }

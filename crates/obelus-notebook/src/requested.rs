@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::quote::{json, word};
@@ -17,7 +18,7 @@ const MOST_FIELDS: usize = 50;
 const MOST_SCHEMA: usize = 20_000;
 
 /// A value that a call requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedField {
     /// Its name.
     pub name: String,
@@ -30,7 +31,8 @@ pub struct RequestedField {
 }
 
 /// The type of a requested value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RequestedKind {
     /// One of the listed values.
     OneOf(String),

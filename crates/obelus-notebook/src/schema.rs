@@ -120,22 +120,25 @@ pub fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
 }
 
 /// The violations of `format`, such as `date` or `email`, by what a person typed. For calls of a model `format` is only
-/// a comment, as in JSON Schema itself. The zone of a time may be missing, as services of one place leave it out.
+/// a comment, as in JSON Schema itself. The zone and the seconds of a time may be missing, as services of one
+/// place and forms leave them out.
 pub fn format_breaches(schema: &Value, value: &Value) -> Vec<Breach> {
     let compiled = |schema: &Value| jsonschema::options().offline().should_validate_formats(true).build(schema).ok();
-    let lacks_zone = |breach: &Breach| {
+    let lacks_only_zone = |breach: &Breach| {
         let typed = breach.place.iter().try_fold(value, |value, key| match value {
             Value::Array(items) => items.get(key.parse::<usize>().ok()?),
             value => value.get(key),
         });
-        let with_zone = || Some(json!(format!("{}Z", typed?.as_str()?)));
-        let format = json!({"format": breach.demand});
+        let (Some(typed), Some(format)) = (typed.and_then(Value::as_str), compiled(&json!({"format": breach.demand})))
+        else {
+            return false;
+        };
         (breach.demand == "date-time" || breach.demand == "time")
-            && with_zone().zip(compiled(&format)).is_some_and(|(typed, format)| format.is_valid(&typed))
+            && ["Z", ":00Z"].iter().any(|rest| format.is_valid(&json!(format!("{typed}{rest}"))))
     };
     let Some(validator) = compiled(schema) else { return Vec::new() };
     let found = breaches(&validator, value).into_iter();
-    found.filter(|breach| breach.keyword == "format" && !lacks_zone(breach)).collect()
+    found.filter(|breach| breach.keyword == "format" && !lacks_only_zone(breach)).collect()
 }
 
 /// The demand of a violated keyword; null for keywords that are not listed here.
@@ -311,7 +314,9 @@ mod tests {
             ("date", "2026-12-31", "31.12.2026"),
             ("date-time", "2026-12-31T10:00:00+03:00", "2026-12-31T25:00:00Z"),
             ("date-time", "2026-12-31T10:00:00", "2026-12-32T10:00:00"),
+            ("date-time", "2026-12-31T10:00", "2026-12-31T10"),
             ("time", "10:00:00", "ten"),
+            ("time", "10:00", "10"),
             ("email", "anna@example.test", "anna"),
             ("uri", "https://example.test/a", "example"),
             ("anything else", "x", ""),

@@ -56,8 +56,8 @@ phrases! {
             "{}: это принадлежит другому пользователю (номер {}): работайте под его именем, назовите своё хранилище (--store) или разрешите это ключом --insecure-store, например в контейнере с чужим томом",
             "{}: it belongs to another user (number {}): work as that user, name a store of your own with --store, or permit it with --insecure-store, such as in a container with the volume of another user";
         emptied:
-            "{}: файл хранилища пуст, сессий в нём больше нет. Верните его из резервной копии; чтобы начать новое хранилище, удалите этот файл",
-            "{}: the store's file is empty, and its sessions are gone. Put it back from a backup; to begin a new store, remove this file";
+            "{}: файл хранилища пуст или недоступен, сессий в нём нет. Верните его или подключите его диск; чтобы начать новое хранилище, удалите этот файл и файлы рядом с тем же началом имени",
+            "{}: the store's file is empty or missing, and so are its sessions. Put it back, or mount its disk; to begin a new store, remove this file and those beside it whose names begin in the same way";
         no_record: "в журнале «{}» записей {}, а не {}", "the journal of `{}` has {} records, not {}";
         no_store: "сессии здесь не сохраняются", "this host has no store to keep sessions in";
         not_restored: "сессию нельзя восстановить: {}", "the session cannot be restored: {}";

@@ -235,9 +235,12 @@ pub(super) fn sending(requests: &[PageRequest]) -> Class {
                 || request.operation.as_deref().is_some_and(|operation| has_word(operation, words))
         };
         let carries = |words: &[&str]| request.fields.keys().any(|name| has_word(name, words));
+        let pays = says(&PAYING) || carries(&CARDS);
+        let deletes = request.method == "DELETE" || says(&DELETING);
         match () {
-            () if says(&PAYING) || carries(&CARDS) => Class::Pay,
-            () if request.method == "DELETE" || says(&DELETING) => Class::Delete,
+            () if pays && deletes => Class::Pay.max(Class::Delete),
+            () if pays => Class::Pay,
+            () if deletes => Class::Delete,
             () if says(&SENDING) || carries(&MESSAGES) => Class::Send,
             () => Class::Submit,
         }

@@ -22,8 +22,8 @@ pub(in crate::session) struct Elicitation {
     /// The driver's id of the call.
     pub(in crate::session) call: CallId,
     pub(in crate::session) key: String,
-    /// What people see. A checkpoint has no open elicitation, and only open ones are shown.
-    #[serde(skip)]
+    /// What people see, also after the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::session) form: Option<ElicitationForm>,
 }
 

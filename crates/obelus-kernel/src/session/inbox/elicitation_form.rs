@@ -2,6 +2,7 @@
 
 use obelus_notebook::describe::mark;
 use obelus_notebook::requested::{RequestedField, requested};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::question::Question;
@@ -15,7 +16,7 @@ const MOST_CHARS: usize = 4_000;
 const LINE_MARK: &str = "  │ ";
 
 /// An elicitation in parts, for channels with other languages.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ElicitationForm {
     /// Whether the call's tool is trusted.
     pub is_trusted: bool,

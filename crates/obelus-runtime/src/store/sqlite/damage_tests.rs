@@ -198,3 +198,20 @@ fn no_new_store_takes_the_place_of_an_emptied_one() {
     assert_eq!(open(&folder).list().unwrap(), []);
     assert!(!folder.0.join("obelus.db.new").exists());
 }
+
+#[test]
+fn a_store_without_its_file_is_refused_while_its_log_or_a_link_is_there() {
+    let folder = Folder::new("file-lost");
+    open(&folder).create("s", Time(0), &json!({}), ticks(0..3)).unwrap();
+    let (path, log, away) = (folder.0.join("obelus.db"), folder.0.join("obelus.db-wal"), folder.0.join("away"));
+    let is_refused = || matches!(SqliteStore::open(&folder.0).err(), Some(StoreError::Emptied(file)) if file == path);
+    fs::rename(&path, &away).unwrap();
+    fs::write(&log, "changes of the lost file").unwrap();
+    assert!(is_refused(), "the log would be written into a new file");
+    fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink(folder.0.join("not mounted"), &path).unwrap();
+    assert!(is_refused(), "the link would be replaced");
+    fs::remove_file(&path).unwrap();
+    fs::rename(&away, &path).unwrap();
+    assert_eq!(open(&folder).journal("s").unwrap(), ticks(0..3));
+}

@@ -199,15 +199,33 @@ fn look_alone(folder: &Path) -> Result<Connection, StoreError> {
     Ok(Connection::open_with_flags(OsStr::from_bytes(&address), TO_LOOK | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
-/// Whether there is a store in this folder. An error if the folder cannot be read, or the store's file is empty: no new
-/// store takes the place of one that lost everything (DUR-14).
+/// Whether there is a store in this folder. An error if the folder cannot be read, or the store's file is empty, or is
+/// missing beside what belongs to it: no new store takes the place of one that lost everything (DUR-14).
 pub(super) fn exists(folder: &Path) -> Result<bool, StoreError> {
-    match folder.join(FILE).metadata() {
-        Ok(file) if file.len() == 0 => Err(StoreError::Emptied(folder.join(FILE))),
+    let path = folder.join(FILE);
+    match path.metadata() {
+        Ok(file) if file.len() == 0 => Err(StoreError::Emptied(path)),
         Ok(_) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if leads_nowhere(&path) || has_log_of_lost_file(folder) {
+                Err(StoreError::Emptied(path))
+            } else {
+                Ok(false)
+            }
+        }
         Err(error) => Err(StoreError::Folder(folder.to_owned(), error)),
     }
+}
+
+/// Whether a missing file is a link to one that is not there now, such as on a disk that is not mounted.
+fn leads_nowhere(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Whether SQLite's log of a missing file is there. SQLite would write it into a new file.
+fn has_log_of_lost_file(folder: &Path) -> bool {
+    let is_there = |end: &str| folder.join(format!("{FILE}{end}")).metadata().is_ok_and(|log| log.len() > 0);
+    is_there("-wal") || is_there("-journal")
 }
 
 /// The file, and the log beside it.

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::sent_by::SentBy;
-use obelus_kernel::session::{Input, Question, Session};
+use obelus_kernel::session::{Input, Question, Session, TurnEnd};
 use obelus_runtime::{Host, StoreError, system_clock};
 use serde_json::Value;
 
@@ -38,7 +38,8 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: SentBy::COMMAND_LINE.to_owned() };
     interrupted::must_not_be(at, id)?;
     let beside = open_for(at, id)?;
-    let paused = beside.view(id, None)?;
+    // With questions about effects that the last process left in doubt.
+    let paused = beside.view_interrupted(id)?;
     import_uses::print_if_imported(&beside, id, &paused)?;
     drop(beside);
     let host = match open_or_tell(id, at, &input, as_json)? {
@@ -62,11 +63,12 @@ pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     })
 }
 
-/// Whether a session rests after an input, and asks nothing.
+/// Whether a session rests after an input with its result, and asks nothing.
 fn has_nothing_to_do(mut session: Session, input: &Input) -> bool {
     let now = session.now();
     let is_taken = session.handle(now, input.clone()).is_ok();
-    is_taken && session.is_at_rest() && !session.questions().iter().any(Question::is_open)
+    let has_ended_well = session.reply().is_none_or(|reply| reply.ends == TurnEnd::Output);
+    is_taken && session.is_at_rest() && has_ended_well && !session.questions().iter().any(Question::is_open)
 }
 
 /// A host of the store; if another process holds it, that one gets the input, and the exit code of the command is returned.
