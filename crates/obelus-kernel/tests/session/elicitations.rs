@@ -52,6 +52,20 @@ fn an_elicitation_waits_like_a_question_and_its_answer_goes_only_to_the_call() {
 }
 
 #[test]
+fn an_answered_elicitation_is_shown_the_same_after_a_checkpoint() {
+    let mut harness = asking();
+    harness.decide("q1", value(json!({"name": "Ada"}))).unwrap();
+    harness.returns("make", json!("made"));
+    let form = |session: &Session| session.questions()[0].elicitation_form().cloned();
+    let before = form(&harness.session).expect("its parts");
+    assert_eq!(before.fields.len(), 2);
+    let kept = harness.session.checkpoint().expect("it is at rest");
+    let fresh = Harness::at_work(json!({})).session;
+    let restored = fresh.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new()))).expect("the same session");
+    assert_eq!(form(&restored), Some(before));
+}
+
+#[test]
 fn an_answer_that_violates_the_schema_is_refused_and_the_question_stays_open() {
     let mut harness = asking();
     for wrong in [json!({"age": 3}), json!({"name": 5}), json!("Ada"), json!(null)] {
