@@ -117,7 +117,7 @@ impl Remote<'_> {
         let taken: Taken = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
         let turn = self.follow(&taken.event).await?;
         if is_asked && turn.is_some() {
-            let path = self.path(&format!("/turn?message={}", taken.record));
+            let path = self.path(&format!("/turn?message={}&timeout=1", taken.record));
             let turn: Option<TurnView> = self.client.get(&path).await?;
             if let Some(why) = turn.and_then(|turn| turn.left_open) {
                 output::note(&visible(&why));
