@@ -39,7 +39,7 @@ pub(super) struct AcceptedInput {
 }
 
 /// Inputs that the session has taken and that are not yet durable.
-struct Batch {
+struct InputBatch {
     accepted: Vec<AcceptedInput>,
     /// Their records.
     records: Vec<Record>,
@@ -59,7 +59,7 @@ struct LostInputs {
     outcomes: Vec<Input>,
 }
 
-impl Batch {
+impl InputBatch {
     fn new(given: usize, has_only_reads: bool) -> Self {
         Self { accepted: Vec::new(), records: Vec::new(), given, has_only_reads }
     }
@@ -254,9 +254,9 @@ impl Actor {
 
     /// Gives inputs to the session, until one is refused. Speculative reads start; the outcomes of those that end at once
     /// are given to the session too.
-    fn accept(&mut self, inputs: Vec<Incoming>) -> (Batch, Result<(), Refused>) {
+    fn accept(&mut self, inputs: Vec<Incoming>) -> (InputBatch, Result<(), Refused>) {
         let has_only_reads = inputs.iter().all(|incoming| self.work.is_of_read(&incoming.input));
-        let mut batch = Batch::new(inputs.len(), has_only_reads);
+        let mut batch = InputBatch::new(inputs.len(), has_only_reads);
         let mut inputs = VecDeque::from(inputs);
         while let Some(incoming) = inputs.pop_front() {
             let at = incoming.at;
@@ -270,7 +270,7 @@ impl Actor {
     }
 
     /// Gives an input to the session, and adds it to the batch.
-    fn accept_into(&mut self, batch: &mut Batch, Incoming { at, input, id }: Incoming) -> Result<(), Refused> {
+    fn accept_into(&mut self, batch: &mut InputBatch, Incoming { at, input, id }: Incoming) -> Result<(), Refused> {
         let before = self.session.context().length();
         let input = Arc::new(input);
         let InputEffects { tasks, digest } = advance(&mut self.session, at, Input::clone(&input))?;
@@ -284,7 +284,7 @@ impl Actor {
 
     /// Restores the session from the store, because the inputs of a batch could not be stored. After a failed sync the
     /// store may have some of them; these count as taken. Outcomes among the others are offered again later.
-    fn roll_back(&mut self, mut batch: Batch, refused: Refused) -> Result<(), Refused> {
+    fn roll_back(&mut self, mut batch: InputBatch, refused: Refused) -> Result<(), Refused> {
         let restored = match &self.journal {
             None => Err("it is not kept".to_owned()),
             Some(journal) => journal.restore().map_err(|error| error.to_string()),
