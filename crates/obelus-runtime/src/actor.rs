@@ -52,7 +52,7 @@ use crate::events::{EventBody, Feed};
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::InputId;
-pub(crate) use attached::{Attached, Pictures};
+pub(crate) use attached::{Attached, SessionPictures};
 pub(crate) use command::{ActorCommand, InputCommand, WaitFor};
 use intake::Incoming;
 pub(crate) use intake::Journal;
@@ -82,7 +82,7 @@ pub(crate) struct Actor {
     commands: mpsc::UnboundedReceiver<ActorCommand>,
     waiters: Waiters,
     services: Option<Arc<dyn Services>>,
-    pictures: Pictures,
+    pictures: SessionPictures,
     inputs: SentInputs,
     recovery: Recovery,
     writing: WriteState,
@@ -119,7 +119,7 @@ pub(crate) struct ActorStart {
     pub(crate) clock: Clock,
     pub(crate) journal: Option<Journal>,
     pub(crate) files: Option<SessionFiles>,
-    pub(crate) pictures: Pictures,
+    pub(crate) pictures: SessionPictures,
     pub(crate) feed: Arc<Feed>,
     pub(crate) idle_after: Option<Duration>,
 }

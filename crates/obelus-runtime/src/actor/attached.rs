@@ -9,13 +9,13 @@ use obelus_kernel::session::{Input, Picture};
 use crate::images::{ImageError, ImageStore};
 
 /// The pictures of a session.
-pub(crate) struct Pictures {
+pub(crate) struct SessionPictures {
     pub(crate) images: ImageStore,
     /// Those for the next message.
     pub(crate) attached: Arc<Attached>,
 }
 
-impl Pictures {
+impl SessionPictures {
     /// Stores a picture from a file. It belongs to the message that begins the next turn, and is shown in that turn.
     pub(super) fn attach(&mut self, path: &Path) -> Result<(), ImageError> {
         if self.attached.is_full() {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::{HostError, HostShared, Reopened, RulesChange, Slot, rules};
-use crate::actor::{Actor, ActorStart, End, Journal, Pictures};
+use crate::actor::{Actor, ActorStart, End, Journal, SessionPictures};
 use crate::connector::Connections;
 use crate::effect::needs_person;
 use crate::follower::{Follower, FollowerStart};
@@ -351,7 +351,7 @@ impl HostShared {
             clock: self.options.clock,
             journal,
             files,
-            pictures: Pictures { images, attached: Arc::clone(slot.attached()) },
+            pictures: SessionPictures { images, attached: Arc::clone(slot.attached()) },
             feed: Arc::clone(slot.feed()),
             idle_after: self.options.idle_after.filter(|_| is_stored),
         };
