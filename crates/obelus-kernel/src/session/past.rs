@@ -1,6 +1,6 @@
-//! Effects that need a person from now on: those that happened, or may have, and of which no result was kept (DUR-4), and
-//! those that were denied, or left out of a plan (ASK-3). A session and its delegates share them, calls that were
-//! denied one by one, and when effects were done. `happened` has the session's work with them.
+//! Effects that need a person before they are repeated: those that happened, or may have, without a stored result
+//! (DUR-4), and those that were denied, or left out of a plan (ASK-3). A session and its delegates share them, together
+//! with calls that were denied one by one, and the times of done effects. `happened` applies them to calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
